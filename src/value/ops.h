@@ -39,11 +39,20 @@ typedef struct wl_vctx {
   wl_u32 rounding;      /* device: how SQLite rounds numbers of texts (text_number.h) */
 } wl_vctx;
 
+/* Notes a fault. If threads of a device note several, one of them stays. */
+WL_FN void wl_vctx_fail(wl_vctx *x, wl_u32 fault) {
+#ifdef __CUDACC__
+  *(volatile wl_u32 *)x->fault = fault;
+#else
+  __atomic_store_n(x->fault, fault, __ATOMIC_RELAXED);
+#endif
+}
+
 #ifdef __CUDACC__
 WL_FN wl_u8 *wl_scratch(wl_vctx *x, wl_u32 n) {
   wl_u64 at = atomicAdd(x->used, (wl_u64)n);
   if (at + n > x->size) {
-    *x->fault = WL_FAULT_ROOM;
+    wl_vctx_fail(x, WL_FAULT_ROOM);
     return 0;
   }
   return x->text + at;
@@ -386,7 +395,7 @@ WL_FN wl_val wl_op_Concat(wl_vctx *x, wl_val a, wl_val b, int c) {
     return r;
   }
   if ((wl_u64)a.n + b.n > x->max_text) {
-    *x->fault = WL_FAULT_TOOBIG;
+    wl_vctx_fail(x, WL_FAULT_TOOBIG);
     return wl_null();
   }
   wl_u8 *p = wl_scratch(x, a.n + b.n);
@@ -538,7 +547,7 @@ WL_FN wl_val wl_number(wl_vctx *x, wl_val a, int want) {
   if (x->conv) return wl_conv_number(x, a, want);
 #endif
   if (wl_number_of_text(a, want, (int)x->rounding, &r)) return r;
-  *x->fault = WL_FAULT_NUMBER;
+  wl_vctx_fail(x, WL_FAULT_NUMBER);
   return wl_null();
 }
 /*

@@ -17,14 +17,10 @@ enum { FIRST_BYTES = 64 * 1024 };
 */
 wl_u8 *wl_scratch(wl_vctx *x, wl_u32 n) {
   if (x->used) {
-    if (*x->used + n > x->size) {
-      *x->used += n;
-      *x->fault = WL_FAULT_ROOM;
-      return NULL;
-    }
-    wl_u8 *p = x->text + *x->used;
-    *x->used += n;
-    return p;
+    wl_u64 at = __atomic_fetch_add(x->used, n, __ATOMIC_RELAXED);
+    if (at + n <= x->size) return x->text + at;
+    wl_vctx_fail(x, WL_FAULT_ROOM);
+    return NULL;
   }
   chunk *c = x->chunks;
   if (!c || c->size - c->used < n) {
@@ -33,7 +29,7 @@ wl_u8 *wl_scratch(wl_vctx *x, wl_u32 n) {
     if (size < n) size = n;
     chunk *fresh = wl_mem_alloc(64 + size);
     if (!fresh) {
-      *x->fault = WL_FAULT_ROOM;
+      wl_vctx_fail(x, WL_FAULT_ROOM);
       return NULL;
     }
     fresh->next = c;

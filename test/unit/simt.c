@@ -10,7 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #ifdef WL_FIBER_TSAN
 #define SEEDS 10 /* there a switch costs microseconds, more with more fibers */
@@ -160,8 +162,16 @@ static bool lock_is_right(bench *b, unsigned seed) {
   return launch(b, k_lock, 6, 128, 0, seed, 0) == WL_OK && b->state[1] == 24;
 }
 
+static bool publish_is_right(bench *b, unsigned seed) {
+  if (launch(b, k_publish, 6, 128, 0, seed, 0) != WL_OK) return false;
+  for (unsigned i = 0; i < 6 * 128; i++)
+    if (b->out[i] != PUBLISHED) return false;
+  return true;
+}
+
 static void test_right(bench *b) {
   bool sum = true, warp = true, exits = true, scan = true, atomics = true, lock = true;
+  bool publish = true;
   for (unsigned seed = 0; seed < SEEDS; seed++) {
     static const unsigned sizes[5] = {32, 64, 96, 256, 1024};
     sum = sum && block_sum_is_right(b, sizes[seed % SIZES], seed);
@@ -170,6 +180,7 @@ static void test_right(bench *b) {
     scan = scan && scan_is_right(b, seed % 2 ? 64 : 128, seed);
     atomics = atomics && atomics_are_right(b, seed);
     lock = lock && lock_is_right(b, seed);
+    publish = publish && publish_is_right(b, seed);
   }
   ok(sum, "block sum through shared memory, in blocks of many sizes");
   ok(warp, "votes and shuffles");
@@ -177,10 +188,42 @@ static void test_right(bench *b) {
   ok(scan, "prefix sum by look-back over 64 blocks");
   ok(atomics, "atomics");
   ok(lock, "a lock with waiting threads");
+  ok(publish, "an entry that one thread writes and all read");
 }
 
 /* ---- kernels that are wrong */
 
+#ifdef WL_FIBER_TSAN
+static const struct racing {
+  kernel_fn *kernel;
+  unsigned grid, block;
+  bool races;
+  const char *what;
+} racing[] = {{k_wrong_no_barrier, 1, 64, true, "a missing barrier is reported"},
+              {k_wrong_one_barrier, 1, 64, true, "a missing second barrier is reported"},
+              {k_wrong_no_lock, 6, 128, true, "a missing lock is reported"},
+              {k_wrong_vote, 1, 64, true, "a vote instead of a barrier is reported"},
+              {k_wrong_no_acquire, 6, 128, true, "a missing acquire is reported"},
+              {k_publish, 6, 128, false, "what is published may be read"}};
+enum { N_RACING = sizeof racing / sizeof *racing };
+
+static void run_racing(int number) {
+  const struct racing *r = &racing[number];
+  bench *b = open_bench();
+  for (unsigned seed = 0; seed < SEEDS; seed++)
+    if (launch(b, r->kernel, r->grid, r->block, 4 * r->block, seed, 0) != WL_OK) abort();
+}
+
+/* ThreadSanitizer reports the races of kernels, and makes the exit status of the process 66. */
+static void test_races(bench *b) {
+  for (int k = 0; k < N_RACING; k++) {
+    char command[64];
+    snprintf(command, sizeof command, "/proc/%d/exe %d 2>/dev/null", (int)getpid(), k);
+    int status = system(command);
+    ok(WIFEXITED(status) && WEXITSTATUS(status) == (racing[k].races ? 66 : 0), racing[k].what);
+  }
+}
+#else
 static void test_races(bench *b) {
   int no_barrier = 0, one_barrier = 0, no_lock = 0;
   for (unsigned seed = 0; seed < SEEDS; seed++) {
@@ -199,6 +242,7 @@ static void test_races(bench *b) {
   ok(one_barrier > SEEDS / 2, "a missing second barrier shows");
   ok(no_lock > SEEDS / 4, "a missing lock shows");
 }
+#endif
 
 static bool fails_with(bench *b, kernel_fn *k, unsigned grid, unsigned seed, const char *text) {
   wl_status rc = launch(b, k, grid, 64, 256, seed, 256);
@@ -356,7 +400,13 @@ static void print_costs(bench *b) {
   printf("# 32 threads that do nothing: %.1f us\n", best_of(b, k_nothing, 32, 16));
 }
 
-int main(void) {
+int main(int n_args, char **args) {
+#ifdef WL_FIBER_TSAN
+  if (n_args > 1) {
+    run_racing(atoi(args[1]));
+    return 0;
+  }
+#endif
   bench *b = open_bench();
   test_right(b);
   test_races(b);

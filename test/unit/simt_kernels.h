@@ -6,6 +6,7 @@
 #ifndef SIMT_KERNELS_H
 #define SIMT_KERNELS_H
 
+#include "exec/gpu/kernels/kentry.h"
 #include "exec/gpu/kernels/simt.h"
 
 typedef struct wl_kargs {
@@ -128,7 +129,8 @@ WL_KERNEL_OF(k_scan, wl_kargs, 256) {
   if (at < args->n) args->out[at] = s[1] + before + sum - mine;
 }
 
-/* count: 0 sum, 1 maximum, 2 bits, 3 the complement of a minimum; state: 0 sum, 1 a sum by compare-and-swap. */
+/* count: 0 sum, 1 maximum, 2 bits, 3 the complement of a minimum; state: 0 sum, 1 a sum by
+ * compare-and-swap. */
 WL_KERNEL(k_atomics) {
   wl_u32 id = simt_bid() * simt_bdim() + simt_tid();
   wl_u64 seen = simt_load_acquire_u64(&args->state[1]), was;
@@ -149,14 +151,35 @@ WL_KERNEL(k_atomics) {
 WL_KERNEL(k_lock) {
   if (simt_lane() != 0) return;
   while (simt_atomic_cas_u64(&args->state[0], 0, 1) != 0) simt_spin();
-  simt_fence();
+  (void)simt_load_acquire_u64(&args->state[0]); /* the compare-and-swap orders nothing */
   wl_u64 seen = args->state[1];
   (void)simt_load_acquire_u64(&args->state[2]); /* a place to be preempted at */
   args->state[1] = seen + 1;
   simt_store_release_u64(&args->state[0], 0);
 }
 
-/* The same without the lock: updates are lost. */
+/* All threads want the entry state[0], state[1]. One writes it, also for those of its own warp. */
+#define PUBLISHED 777u
+WL_KERNEL(k_publish) {
+  wl_u64 *p = args->state, tag = ke_claim(p, simt_load_acquire_u64(p));
+  if (tag == KE_FREE) {
+    p[1] = PUBLISHED;
+    simt_store_release_u64(p, 5);
+  }
+  args->out[simt_bid() * simt_bdim() + simt_tid()] = p[1];
+}
+
+/* The same, but a compare-and-swap that fails is taken for an acquire load. */
+WL_KERNEL(k_wrong_no_acquire) {
+  wl_u64 *p = args->state, tag = simt_atomic_cas_u64(p, KE_FREE, KE_BUSY);
+  if (tag == KE_FREE) {
+    p[1] = PUBLISHED;
+    simt_store_release_u64(p, 5);
+  }
+  if (tag > KE_BUSY) args->out[simt_bid() * simt_bdim() + simt_tid()] = p[1];
+}
+
+/* k_lock without the lock: updates are lost. */
 WL_KERNEL(k_wrong_no_lock) {
   if (simt_lane() != 0) return;
   wl_u64 seen = args->state[1];
@@ -169,6 +192,14 @@ WL_KERNEL(k_wrong_no_barrier) {
   wl_u32 *s = (wl_u32 *)simt_shared(), tid = simt_tid();
   s[tid] = tid;
   args->out[tid] = s[(tid + 1) % simt_bdim()];
+}
+
+/* A vote orders nothing. */
+WL_KERNEL(k_wrong_vote) {
+  wl_u32 *s = (wl_u32 *)simt_shared(), tid = simt_tid();
+  s[tid] = tid;
+  (void)simt_any(1);
+  args->out[tid] = s[tid ^ 1];
 }
 
 /* Two uses of one word need a barrier between the read and the next write too. */
@@ -216,7 +247,7 @@ WL_KERNEL(k_wrong_no_ticket) {
 }
 
 WL_KERNEL(k_wrong_past_shared) {
-  simt_shared()[args->n] = 1; /* n is the size of shared memory */
+  if (simt_tid() == 0) simt_shared()[args->n] = 1; /* n is the size of shared memory */
 }
 
 /* Shared memory as a block finds it; then written, for the next block to find. */
@@ -240,7 +271,7 @@ WL_KERNEL(k_shuffles) {
 }
 
 WL_KERNEL(k_nothing) {
-  args->out[0] = args->n;
+  if (simt_bid() == 0 && simt_tid() == 0) args->out[0] = args->n;
 }
 
 #endif

@@ -90,12 +90,17 @@ wl_status cuda_alloc(wl_device *d, size_t n, void **out, wl_error *err) {
     cudaGetLastError();
     for (int k = 0; k < WL_QUEUES; k++) cudaStreamSynchronize(impl(d)->streams[k]);
     cudaMemPoolTrimTo(impl(d)->pool, 0);
+    cudaGetLastError();
     e = cudaMallocAsync(out, n, stream_of(d));
   }
   return check(e, "allocate device memory", err);
 }
+/* CUB asks for the last error, so none may be left. */
+void drop(wl_device *d, void *p) {
+  if (cudaFreeAsync(p, stream_of(d))) cudaGetLastError();
+}
 void cuda_free(wl_device *d, void *p, size_t) {
-  cudaFreeAsync(p, stream_of(d));
+  drop(d, p);
 }
 
 /* Returns a block to the list of free ones, or to the system if there are many. */
@@ -104,7 +109,7 @@ void free_block(cuda_impl *c, pinned *b) {
   c->n_idle += b->n;
   if (c->n_idle <= idle_most) return;
   c->n_idle -= b->n;
-  cudaFreeHost(b->p);
+  if (cudaFreeHost(b->p)) cudaGetLastError();
   *b = c->blocks[--c->n_blocks];
 }
 
@@ -138,7 +143,8 @@ wl_status cuda_wait(wl_device *d, int event, wl_error *err) {
   return check(cudaEventSynchronize(impl(d)->events[event]), "copy to the device", err);
 }
 
-wl_status cuda_copy_in(wl_device *d, void *to, const void *from, size_t n, wl_error *err) {
+/* From pinned memory. */
+wl_status cuda_copy_in_later(wl_device *d, void *to, const void *from, size_t n, wl_error *err) {
   if (n == 0) return WL_OK;
   return check(cudaMemcpyAsync(to, from, n, cudaMemcpyHostToDevice, stream_of(d)),
                "copy to the device", err);
@@ -163,77 +169,73 @@ wl_status cuda_fill(wl_device *d, void *p, int byte, size_t n, wl_error *err) {
   return check(cudaMemsetAsync(p, byte, n, stream_of(d)), "fill device memory", err);
 }
 
-wl_status cuda_launch(wl_device *d, wl_kernel k, const void *args, size_t, unsigned grid,
-                      unsigned block, size_t n_shared, wl_error *err) {
-  cudaStream_t stream = stream_of(d);
+/* No default: the compiler says if one is missing (-Werror=switch). */
+const void *kernel_of(wl_kernel k) {
   switch (k) {
-  case WL_K_INTERP_NUMBERS:
-    wl_interp_numbers<<<grid, block, n_shared, stream>>>(*(const wl_kargs *)args);
-    break;
-  case WL_K_INTERP: wl_interp<<<grid, block, n_shared, stream>>>(*(const wl_kargs *)args); break;
-  case WL_K_INTERP_LONG:
-    wl_interp_long<<<grid, block, n_shared, stream>>>(*(const wl_kargs *)args);
-    break;
-  case WL_K_GROUP_LONG:
-    wl_group_long<<<grid, block, n_shared, stream>>>(*(const wl_kgargs *)args);
-    break;
-  case WL_K_GROUP_SETS:
-    wl_group_sets<<<grid, block, n_shared, stream>>>(*(const wl_kgargs *)args);
-    break;
-  case WL_K_GROUP_SETS_LONG:
-    wl_group_sets_long<<<grid, block, n_shared, stream>>>(*(const wl_kgargs *)args);
-    break;
-  case WL_K_EXPAND: wl_expand<<<grid, block, 0, stream>>>(*(const wl_kexpand *)args); break;
-  case WL_K_ROUND: wl_round<<<grid, block, 0, stream>>>(*(const wl_kround *)args); break;
-  case WL_K_MAKE_LISTS: wl_lists<<<grid, block, 0, stream>>>(*(const wl_klists *)args); break;
-  case WL_K_GATHER: wl_gather<<<grid, block, n_shared, stream>>>(*(const wl_kgather *)args); break;
-  case WL_K_TILES: wl_tiles<<<grid, block, n_shared, stream>>>(*(const wl_ktiles *)args); break;
-  case WL_K_GROUP_NUMBERS:
-    wl_group_numbers<<<grid, block, n_shared, stream>>>(*(const wl_kgargs *)args);
-    break;
-  case WL_K_GROUP: wl_group<<<grid, block, n_shared, stream>>>(*(const wl_kgargs *)args); break;
-  case WL_K_GROUP_PACK: wl_group_pack<<<grid, block, 0, stream>>>(*(const wl_kgpack *)args); break;
-  case WL_K_ORDER_KEYS: wl_order_keys<<<grid, block, 0, stream>>>(*(const wl_kokeys *)args); break;
-  case WL_K_ORDER_FIRST:
-    wl_order_first<<<grid, block, 0, stream>>>(*(const wl_kofirst *)args);
-    break;
-  case WL_K_ORDER_KEPT: wl_order_kept<<<grid, block, 0, stream>>>(*(const wl_kokept *)args); break;
-  case WL_K_ORDER_PERMUTE:
-    wl_order_permute<<<grid, block, 0, stream>>>(*(const wl_kopermute *)args);
-    break;
-  case WL_K_TIES_SKIP: wl_ties_skip<<<grid, block, 0, stream>>>(*(const wl_ktskip *)args); break;
-  case WL_K_TIES_WORDS: wl_ties_words<<<grid, block, 0, stream>>>(*(const wl_ktwords *)args); break;
-  case WL_K_TIES_RUNS: wl_ties_runs<<<grid, block, 0, stream>>>(*(const wl_ktruns *)args); break;
-  case WL_K_TIES_SPLIT: wl_ties_split<<<grid, block, 0, stream>>>(*(const wl_ktsplit *)args); break;
-  case WL_K_TIES_NEXT: wl_ties_next<<<grid, block, 0, stream>>>(*(const wl_ktsplit *)args); break;
-  case WL_K_FINISH_KEEP:
-    wl_finish_keep<<<grid, block, 0, stream>>>(*(const wl_kfkeep *)args);
-    break;
-  case WL_K_FINISH_WORDS:
-    wl_finish_words<<<grid, block, 0, stream>>>(*(const wl_kfwords *)args);
-    break;
-  case WL_K_FINISH: wl_finish<<<grid, block, 0, stream>>>(*(const wl_kfinish *)args); break;
-  case WL_K_MADE: wl_made<<<grid, block, 0, stream>>>(*(const wl_kmade *)args); break;
-  case WL_K_STAY: wl_stay<<<grid, block, 0, stream>>>(*(const wl_kstay *)args); break;
-  default: break;
+  case WL_K_INTERP_NUMBERS: return (const void *)wl_interp_numbers;
+  case WL_K_INTERP: return (const void *)wl_interp;
+  case WL_K_INTERP_LONG: return (const void *)wl_interp_long;
+  case WL_K_GROUP_LONG: return (const void *)wl_group_long;
+  case WL_K_GROUP_SETS: return (const void *)wl_group_sets;
+  case WL_K_GROUP_SETS_LONG: return (const void *)wl_group_sets_long;
+  case WL_K_EXPAND: return (const void *)wl_expand;
+  case WL_K_ROUND: return (const void *)wl_round;
+  case WL_K_MAKE_LISTS: return (const void *)wl_lists;
+  case WL_K_GATHER: return (const void *)wl_gather;
+  case WL_K_TILES: return (const void *)wl_tiles;
+  case WL_K_GROUP_NUMBERS: return (const void *)wl_group_numbers;
+  case WL_K_GROUP: return (const void *)wl_group;
+  case WL_K_GROUP_PACK: return (const void *)wl_group_pack;
+  case WL_K_ORDER_KEYS: return (const void *)wl_order_keys;
+  case WL_K_ORDER_FIRST: return (const void *)wl_order_first;
+  case WL_K_ORDER_KEPT: return (const void *)wl_order_kept;
+  case WL_K_ORDER_PERMUTE: return (const void *)wl_order_permute;
+  case WL_K_TIES_SKIP: return (const void *)wl_ties_skip;
+  case WL_K_TIES_WORDS: return (const void *)wl_ties_words;
+  case WL_K_TIES_RUNS: return (const void *)wl_ties_runs;
+  case WL_K_TIES_SPLIT: return (const void *)wl_ties_split;
+  case WL_K_TIES_NEXT: return (const void *)wl_ties_next;
+  case WL_K_FINISH_KEEP: return (const void *)wl_finish_keep;
+  case WL_K_FINISH_WORDS: return (const void *)wl_finish_words;
+  case WL_K_FINISH: return (const void *)wl_finish;
+  case WL_K_MADE: return (const void *)wl_made;
+  case WL_K_STAY: return (const void *)wl_stay;
+  case WL_N_KERNELS: break;
   }
-  return check(cudaGetLastError(), "launch the kernel", err);
+  return nullptr;
 }
 
+/* Kernels with dynamic shared memory. They have no other, so it may be all that a block has. */
+const wl_kernel with_shared[] = {WL_K_INTERP_NUMBERS, WL_K_INTERP,         WL_K_INTERP_LONG,
+                                 WL_K_GROUP_NUMBERS,  WL_K_GROUP,          WL_K_GROUP_LONG,
+                                 WL_K_GROUP_SETS,     WL_K_GROUP_SETS_LONG};
+
+/* The kernel's signature says how many bytes of args it takes. */
+wl_status cuda_launch(wl_device *d, wl_kernel k, const void *args, size_t, unsigned grid,
+                      unsigned block, size_t n_shared, wl_error *err) {
+  void *all[] = {(void *)args};
+  return check(cudaLaunchKernel(kernel_of(k), dim3(grid), dim3(block), all, n_shared, stream_of(d)),
+               "launch the kernel", err);
+}
+
+/* The first sum is 0, the others are sums up to and including an element. So in[n], which may be
+** behind the end of its memory, is not read. */
 wl_status cuda_scan(wl_device *d, const wl_u32 *in, wl_u64 *sums, wl_i64 n, wl_error *err) {
   size_t n_temp = 0;
   void *temp = nullptr;
   cudaStream_t stream = stream_of(d);
-  /* There are n + 1 sums. CUB also reads in[n], which does not affect any of them. */
+  const auto plus = cuda::std::plus<wl_u64>();
   const wl_u64 zero = 0;
-  cub::DeviceScan::ExclusiveScan(nullptr, n_temp, in, sums, cuda::std::plus<wl_u64>(), zero, n + 1,
-                                 stream);
-  wl_status rc = check(cudaMallocAsync(&temp, n_temp, stream), "allocate device memory", err);
+  wl_status rc = check(cudaMemsetAsync(sums, 0, sizeof *sums, stream), "scan", err);
+  if (rc || n == 0) return rc;
+  rc = check(
+      cub::DeviceScan::InclusiveScanInit(nullptr, n_temp, in, sums + 1, plus, zero, n, stream),
+      "scan", err);
+  if (!rc) rc = check(cudaMallocAsync(&temp, n_temp, stream), "allocate device memory", err);
   if (rc) return rc;
-  rc = check(cub::DeviceScan::ExclusiveScan(temp, n_temp, in, sums, cuda::std::plus<wl_u64>(), zero,
-                                            n + 1, stream),
+  rc = check(cub::DeviceScan::InclusiveScanInit(temp, n_temp, in, sums + 1, plus, zero, n, stream),
              "scan", err);
-  cudaFreeAsync(temp, stream);
+  drop(d, temp);
   return rc;
 }
 
@@ -253,7 +255,7 @@ wl_status cuda_sort(wl_device *d, wl_u64 *keys[2], wl_u32 *values[2], wl_i64 n, 
   if (rc) return rc;
   rc =
       check(cub::DeviceRadixSort::SortPairs(temp, n_temp, k, v, n, 0, n_bits, stream), "sort", err);
-  cudaFreeAsync(temp, stream);
+  drop(d, temp);
   /* In each pass, keys and values move to the other buffer together. */
   if (!rc && k.selector != v.selector) {
     set_error(err, WL_NOT_TAKEN, "CUDA cannot sort: keys and values are in different buffers");
@@ -317,6 +319,25 @@ void cuda_host_free_later(wl_device *d, void *p) {
   (void)finish(d, "run the kernel", &ignored);
 }
 
+/* The caller may change or free the source at once. CUDA does not promise that for memory that is
+** not pinned: where the device can read such memory itself, it may do so later. So few bytes go
+** through a pinned block, and for more this waits. */
+wl_status cuda_copy_in(wl_device *d, void *to, const void *from, size_t n, wl_error *err) {
+  const size_t few = (size_t)1 << 16;
+  void *block = nullptr;
+  if (n == 0) return WL_OK;
+  if (n > few) {
+    wl_status rc = cuda_copy_in_later(d, to, from, n, err);
+    return rc ? rc : finish(d, "copy to the device", err);
+  }
+  wl_status rc = cuda_host_alloc(d, n, &block, err);
+  if (rc) return rc;
+  memcpy(block, from, n);
+  rc = cuda_copy_in_later(d, to, block, n, err);
+  cuda_host_free_later(d, block);
+  return rc;
+}
+
 } // namespace
 
 extern "C" __attribute__((visibility("default"))) wl_status
@@ -358,14 +379,8 @@ wl_device_open_cuda(wl_device *d, char *message, size_t n_message) {
   int shared = 0;
   if (!e) e = cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0);
   const auto attribute = cudaFuncAttributeMaxDynamicSharedMemorySize;
-  if (!e) e = cudaFuncSetAttribute(wl_interp_numbers, attribute, shared);
-  if (!e) e = cudaFuncSetAttribute(wl_interp, attribute, shared);
-  if (!e) e = cudaFuncSetAttribute(wl_interp_long, attribute, shared);
-  if (!e) e = cudaFuncSetAttribute(wl_group_numbers, attribute, shared);
-  if (!e) e = cudaFuncSetAttribute(wl_group, attribute, shared);
-  if (!e) e = cudaFuncSetAttribute(wl_group_long, attribute, shared);
-  if (!e) e = cudaFuncSetAttribute(wl_group_sets, attribute, shared);
-  if (!e) e = cudaFuncSetAttribute(wl_group_sets_long, attribute, shared);
+  for (wl_kernel k : with_shared)
+    if (!e) e = cudaFuncSetAttribute(kernel_of(k), attribute, shared);
   if (e) {
     snprintf(message, n_message, "the CUDA device cannot be opened: %s", cudaGetErrorString(e));
     free(c);
@@ -391,7 +406,7 @@ wl_device_open_cuda(wl_device *d, char *message, size_t n_message) {
   d->launch = cuda_launch;
   d->scan = cuda_scan;
   d->sort = cuda_sort;
-  d->copy_in_later = cuda_copy_in; /* only pinned memory makes a copy asynchronous */
+  d->copy_in_later = cuda_copy_in_later;
   d->copy_out_later = cuda_copy_out_later;
   d->follow = cuda_follow;
   d->finish = cuda_finish;

@@ -203,7 +203,7 @@ void wl_fiber_switch(wl_fiber *from, wl_fiber *to) {
   __sanitizer_start_switch_fiber(&from->fake_stack, to->low, to->n_low);
 #endif
 #ifdef WL_FIBER_TSAN
-  __tsan_switch_to_fiber(to->tsan, 0);
+  __tsan_switch_to_fiber(to->tsan, __tsan_switch_to_fiber_no_sync);
 #endif
 #ifdef WL_FIBER_UCONTEXT
   swapcontext(&from->context, &to->context);
@@ -212,6 +212,15 @@ void wl_fiber_switch(wl_fiber *from, wl_fiber *to) {
 #endif
   arrive(from);
 }
+
+#ifdef WL_FIBER_TSAN
+void wl_fiber_give(void *place) {
+  __tsan_release(place);
+}
+void wl_fiber_take(void *place) {
+  __tsan_acquire(place);
+}
+#endif
 
 bool wl_fiber_overflowed(const wl_fiber *f) {
   const uint64_t *canary = (const uint64_t *)(f->stack + WL_FIBER_GAP);

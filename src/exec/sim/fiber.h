@@ -78,8 +78,23 @@ bool wl_fiber_init(wl_fiber *f, void *stack, void (*entry)(void *arg), void *arg
 
 void wl_fiber_close(wl_fiber *f);
 
-/* Switches from the running fiber `from` to `to`. Returns when a fiber switches back to `from`. */
+/* Switches from the running fiber `from` to `to`. Returns when a fiber switches back to `from`. For
+** ThreadSanitizer, fibers are threads, and a switch orders nothing. */
 void wl_fiber_switch(wl_fiber *from, wl_fiber *to);
+
+/* What the running fiber has done so far comes before all that a fiber does which takes part in the
+** same place later: `give` gives this promise, `take` gets it. Only ThreadSanitizer is told. */
+#ifdef WL_FIBER_TSAN
+void wl_fiber_give(void *place);
+void wl_fiber_take(void *place);
+#else
+static inline void wl_fiber_give(void *place) {
+  (void)place;
+}
+static inline void wl_fiber_take(void *place) {
+  (void)place;
+}
+#endif
 
 bool wl_fiber_overflowed(const wl_fiber *f);
 

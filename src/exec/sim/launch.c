@@ -21,6 +21,8 @@
 **    and reached the next.
 ** 5. A fiber of the pool is parked inside leave(), ready for the next kernel. If a launch failed,
 **    all its fibers are initialised again.
+** 6. ThreadSanitizer sees the accesses of kernels, each fiber as a thread, but not those of this
+**    file. It is told what barriers, and the begin and the end of blocks and launches, order.
 */
 #include "exec/sim/launch.h"
 #include "base/mem.h"
@@ -68,6 +70,7 @@ struct warp {
   wl_u64 values[2][SIMT_WARP];
   block *block;
   unsigned char *stacks;
+  char ordered[2]; /* places (wl_fiber_give) of the warp's barriers, by phase */
   thread threads[SIMT_WARP];
 };
 
@@ -78,6 +81,10 @@ struct block {
   warp **warps;          /* borrowed from the device's pool */
   unsigned char *shared; /* owned; n_shared bytes, then the guard */
   size_t n_shared;
+  wl_u32 n_barriers;
+  char ordered[2]; /* places of the barriers, by number */
+  char begun;      /* the place where its threads begin */
+  char left;       /* the place where they end; the next block comes after them */
 };
 
 typedef enum trouble { NO_TROUBLE, DEADLOCK, MIXED_OPS, OVERRAN_SHARED } trouble;
@@ -108,6 +115,7 @@ struct device {
   wl_fiber host;
   trouble trouble;
   wl_u32 trouble_bid;
+  char begun, ended; /* places of the launch */
 };
 
 _Thread_local wl_sim_self *wl_sim_me WL_SIM_TLS;
@@ -136,12 +144,14 @@ static inline void deal(device *d, thread **list, wl_u32 first, wl_u32 n, thread
 }
 
 static void stop(device *d, thread *self, trouble what) {
+  wl_fiber_give(&d->ended);
   d->trouble = what;
   for (;;) wl_fiber_switch(&self->fiber, &d->host);
 }
 
 /* Switches to a READY thread, or to the host if there is none. */
 static void pick_next(device *d, thread *self) {
+  wl_fiber_give(&d->ended); /* perhaps it never runs again */
   if (d->n_run == 0) {
     thread **empty = d->run;
     d->run = d->later;
@@ -195,6 +205,7 @@ static void wake(device *d, warp *w, wl_u32 lanes, wl_u32 first) {
 static void open_barrier(device *d, block *b) {
   wl_u32 first = d->n_run;
   b->n_at_barrier = 0;
+  b->n_barriers++;
   for (wl_u32 i = 0; i < b->n_warps; i++) wake(d, b->warps[i], b->warps[i]->live, first);
 }
 
@@ -210,10 +221,13 @@ void wl_sim_barrier(void) {
   thread *t = (thread *)wl_sim_me;
   device *d = t->device;
   block *b = t->warp->block;
+  void *place = &b->ordered[b->n_barriers & 1];
   d->progress++;
   t->state = AT_BARRIER;
+  wl_fiber_give(place);
   if (++b->n_at_barrier == b->n_live) open_barrier(d, b);
   pick_next(d, t);
+  wl_fiber_take(place);
 }
 
 /* Waits for the other lanes. Returns the index of the buffer with their votes and values. */
@@ -233,8 +247,10 @@ static wl_u32 meet(thread *t, wl_sim_op op, wl_simt_bool vote, wl_u64 value) {
   w->values[buffer][lane] = value;
   w->arrived |= 1u << lane;
   t->state = AT_WARP_OP;
+  if (op == WL_SIM_SYNC) wl_fiber_give(&w->ordered[buffer]);
   if (w->arrived == w->live) end_warp_op(d, w);
   pick_next(d, t);
+  if (op == WL_SIM_SYNC) wl_fiber_take(&w->ordered[buffer]);
   return buffer;
 }
 
@@ -320,7 +336,9 @@ static void start_block(device *d, block *b) {
   b->bid = next_block(d);
   b->n_live = d->block_dim;
   b->n_at_barrier = 0;
+  wl_fiber_take(&b->left);
   guard_shared(b);
+  wl_fiber_give(&b->begun);
   for (wl_u32 i = 0; i < b->n_warps; i++) {
     warp *w = b->warps[i];
     w->block = b;
@@ -347,6 +365,7 @@ static void leave(thread *t) {
   block *b = w->block;
   d->progress++;
   t->state = GONE;
+  wl_fiber_give(&b->left);
   w->live &= ~(1u << t->me.tid % SIMT_WARP);
   if (w->live != 0 && w->arrived == w->live) end_warp_op(d, w);
   if (--b->n_live == 0) {
@@ -368,6 +387,8 @@ static void leave(thread *t) {
 static void thread_main(void *arg) {
   thread *t = (thread *)arg;
   for (;;) {
+    wl_fiber_take(&t->device->begun);
+    wl_fiber_take(&t->warp->block->begun);
     t->device->kernel(t->device->args);
     leave(t);
   }
@@ -569,7 +590,9 @@ wl_status wl_sim_launch(void (*kernel)(const void *args), const void *args, unsi
   wl_u32 n_used = d->n_resident * (block_dim / SIMT_WARP);
   thread *first = d->run[--d->n_run];
   wl_sim_me = &first->me;
+  wl_fiber_give(&d->begun);
   wl_fiber_switch(&d->host, &first->fiber);
+  wl_fiber_take(&d->ended);
   wl_sim_me = NULL;
 
   bool overflow = false;

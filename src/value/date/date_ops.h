@@ -174,7 +174,7 @@ WL_FN wl_i32 wl_date_round_seconds(wl_vctx *x, double s) {
 #ifndef __CUDACC__
   if (x && x->conv) return wl_conv_seconds(s);
 #endif
-  if (x) *x->fault = WL_FAULT_DATE;
+  if (x) wl_vctx_fail(x, WL_FAULT_DATE);
   return 0;
 }
 
@@ -362,7 +362,7 @@ WL_FN_CALLED int wl_date_read(wl_vctx *x, wl_val a, int dialect, wl_moment *m) {
   if (wl_date_read_time(&t, m, dialect)) return 1;
   *m = empty;
   if (wl_date_is_now(&t, dialect)) {
-    *x->fault = x->conv ? WL_FAULT_SQL : WL_FAULT_DATE;
+    wl_vctx_fail(x, x->conv ? WL_FAULT_SQL : WL_FAULT_DATE);
     return 0;
   }
   wl_val number = wl_number(x, wl_text(t.p, t.n), WL_NUMBER_AFFINITY);

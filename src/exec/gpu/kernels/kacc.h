@@ -13,7 +13,7 @@ WL_FN void k_add_word(wl_u64 *to, wl_u64 v) {
   if (v) (void)simt_atomic_add_u64(to, v);
 }
 WL_FN void k_max_word(wl_u64 *p, wl_u64 v) {
-  if (*(volatile wl_u64 *)p < v) (void)simt_atomic_max_u64(p, v);
+  if (simt_load_u64(p) < v) (void)simt_atomic_max_u64(p, v);
 }
 WL_FN int k_is_min(wl_u32 op) {
   return op == WL_OP__AggMinI || op == WL_OP__AggMinF;

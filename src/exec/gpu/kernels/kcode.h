@@ -4,16 +4,16 @@
 **
 ** A row's value is hashed and looked for in the table. The thread that finds it missing copies it
 ** to the coder's memory, so that it outlives the launch. Its code is its place in the table.
-** Ordering: a thread that finds a half-written entry waits for its writer, which is running. Which
-** of several equal values is copied depends on the order of threads. Where that can be seen,
-** groups remember the look of their first row.
+** Ordering: kentry.h. Which of several equal values is copied depends on the order of threads.
+** Where that can be seen, groups remember the look of their first row.
 */
 #ifndef WL_KCODE_H
 #define WL_KCODE_H
 
 #include "exec/gpu/kernels/kernels.h"
+#include "exec/gpu/kernels/kentry.h"
 
-enum { KC_STEPS = 256, KC_FREE = 0, KC_BUSY = 1, KC_LOST = 2 };
+enum { KC_STEPS = 256, KC_LOST = 2 };
 
 /* Values that are equal have the same hash. */
 WL_FN wl_u64 kc_hash(wl_val v, int coll) {
@@ -68,20 +68,12 @@ WL_FN wl_u64 kc_find(const wl_kcoder *c, wl_val v, int *heap) {
   const wl_u64 hash = kc_hash(v, (int)c->coll), want = hash | 1ULL << 63;
   for (wl_u64 i = 0; i < KC_STEPS && i < c->n_slots; i++) {
     wl_u64 code = (hash + i) & (c->n_slots - 1);
-    wl_u64 *p = c->table + 2 * code, tag = simt_load_acquire_u64(p);
-    if (tag == KC_FREE) {
-      tag = simt_atomic_cas_u64(p, KC_FREE, KC_BUSY);
-      if (tag == KC_FREE) {
-        p[1] = kc_copy(c, v);
-        *heap = p[1] == ~0ULL;
-        simt_fence();
-        simt_store_release_u64(p, *heap ? KC_LOST : want);
-        return *heap ? ~0ULL : code;
-      }
-    }
-    while (tag == KC_BUSY) {
-      simt_spin();
-      tag = simt_load_acquire_u64(p);
+    wl_u64 *p = c->table + 2 * code, tag = ke_claim(p, simt_load_acquire_u64(p));
+    if (tag == KE_FREE) {
+      p[1] = kc_copy(c, v);
+      *heap = p[1] == ~0ULL;
+      simt_store_release_u64(p, *heap ? KC_LOST : want);
+      return *heap ? ~0ULL : code;
     }
     if (tag == want && kc_same(c, v, wl_code_value(c->heap + p[1]))) return code;
   }

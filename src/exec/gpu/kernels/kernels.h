@@ -457,7 +457,7 @@ WL_FN void k_loop(const wl_kargs *args, wl_u8 *sh, const wl_kgroup *g, int with)
     if (args->n_cuts) turn = k_choose(args, sh, more);
     if (turn.stage > args->n_cuts) break;
     if (g && (g->most || g->n_sets || g->n_coders))
-      full = simt_any(*(volatile wl_u64 *)g->full != 0); /* it will be repeated */
+      full = simt_any(simt_load_u64(g->full) != 0); /* it will be repeated */
     if (turn.stage) {
       act = k_take(args, sh, &turn, &rows);
     } else {

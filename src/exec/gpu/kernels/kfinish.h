@@ -2,8 +2,8 @@
 ** Finishing groups: records become columns, which the next pipeline reads. Included by kernels.h.
 ** kgargs.h shows the layout of the records.
 **
-** The host first lists the slots that have groups, in the order of their keys: wl_finish_keep, a scan
-** and wl_order_kept list them by address; if the address is not the order of the keys, the list is
+** The host first lists the slots that have groups, in the order of their keys: wl_finish_keep, a
+** scan and wl_order_kept list them by address; if the address is not the order of the keys, the list is
 ** sorted by the words that wl_finish_words reads. Then wl_finish computes keys and aggregates. In
 ** all three kernels a thread handles a group at a time. No shared memory, no order among threads.
 */
@@ -51,18 +51,19 @@ WL_FN wl_val kf_best(wl_u32 op, const wl_u64 *w) {
   return v;
 }
 
-/* The least or greatest number. If an integer and a real are the best, the first row would decide. */
+/* The least or greatest number. If an integer and a real are the best, the first row
+** would decide. */
 WL_FN wl_val kf_best_number(wl_u32 op, const wl_u64 *w, wl_u64 *unsure) {
   wl_val i = kf_best(k_best_op(op, 0), w), r = kf_best(k_best_op(op, 1), w + 2);
   if (i.t == WL_T_NULL) return r;
   if (r.t == WL_T_NULL) return i;
   int c = wl_cmp_if((wl_i64)i.v, wl_as_f64(r.v));
-  if (c == 0) *(volatile wl_u64 *)unsure = 1;
+  if (c == 0) simt_store_u64(unsure, 1);
   return (op == WL_OP__AggMinN) == (c < 0) ? i : r;
 }
 
-/* Whether adding the integers of a wide sum may leave 64 bits, depending on their order. w: the words
-** of AggSumX, or the first ones of AggSumV. */
+/* Whether adding the integers of a wide sum may leave 64 bits, depending on their order. w: the
+** words of AggSumX, or the first ones of AggSumV. */
 WL_FN int kf_is_unsure(const wl_u64 *w) {
   wl_wide sum = {{0, 0, 0}}, size = {{0, 0, 0}}, most = {{0, 0, 0}};
   wl_wide_add(&sum, (wl_i64)w[0], 0);
@@ -108,11 +109,11 @@ WL_FN wl_val kf_sum(const wl_kgroup *g, const wl_kfcol *c, const wl_kgacc *a, co
   if (a->op == WL_OP__AggSumF) {
     real = wl_wide_of_digits(w, 0, c->anchor);
   } else if (a->op == WL_OP__AggSumV && (c->kind != WL_KF_SUM || w[10])) {
-    if (kf_is_unsure(w)) *(volatile wl_u64 *)unsure = 1; /* the integers may need more bits */
+    if (kf_is_unsure(w)) simt_store_u64(unsure, 1); /* the integers may need more bits */
     real = wl_wide_of_digits(w + 4, (wl_i64)(w[0] + (w[1] << 32)), c->anchor);
   } else if (c->kind == WL_KF_SUM) {
     if (a->op == WL_OP__AggSumI) return wl_int((wl_i64)w[0]);
-    if (kf_is_unsure(w)) *(volatile wl_u64 *)unsure = 1;
+    if (kf_is_unsure(w)) simt_store_u64(unsure, 1);
     return wl_int((wl_i64)(w[0] + (w[1] << 32)));
   } else if (a->op == WL_OP__AggSumI) {
     real = (double)(wl_i64)w[0];

@@ -16,6 +16,7 @@
 #define WL_KGROUP_H
 
 #include "exec/gpu/kernels/kernels.h"
+#include "exec/gpu/kernels/kentry.h"
 
 #define KG_NONE 0xffffffffu
 
@@ -158,7 +159,7 @@ WL_FN void kg_add(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr *in, const wl_k
 /* ---- finding */
 
 WL_FN void kg_set_full(const wl_kgroup *g, wl_u64 what) {
-  *(volatile wl_u64 *)g->full = what;
+  simt_store_u64(g->full, what);
 }
 
 /* 2^32 - 1 less the number of a row of the launch: earlier rows have larger ranks. */
@@ -186,9 +187,9 @@ WL_FN wl_u32 kg_hash_find(const wl_kgroup *g, wl_u64 key) {
   if ((h >> 40 & (g->n_parts - 1)) != g->part) return KG_NONE;
   for (wl_u64 i = 0; i < g->n_slots; i++) {
     wl_u32 slot = (wl_u32)((h + i) & (g->n_slots - 1));
-    wl_u64 *p = kg_record(g, slot), have = *(volatile wl_u64 *)p;
+    wl_u64 *p = kg_record(g, slot), have = simt_load_u64(p);
     if (have == 0) {
-      if (*(volatile wl_u64 *)g->n_made >= g->most) break;
+      if (simt_load_u64(g->n_made) >= g->most) break;
       have = simt_atomic_cas_u64(p, 0, want);
       if (have == 0) {
         (void)simt_atomic_add_u64(g->n_made, 1);
@@ -203,8 +204,7 @@ WL_FN wl_u32 kg_hash_find(const wl_kgroup *g, wl_u64 key) {
 
 /*
 ** Finds a key of several words. The tag is 0 while the record is free, 1 while its creator writes
-** the key words, then the hash with the top bit set. A thread that finds 1 waits for the creator,
-** which is running.
+** the key words, then the hash with the top bit set.
 */
 WL_FN wl_u32 kg_wide_find(const wl_u8 *sh, const wl_kgroup *g, const wl_kopnd *opnds, wl_u32 at) {
   wl_u64 h = 1;
@@ -215,21 +215,14 @@ WL_FN wl_u32 kg_wide_find(const wl_u8 *sh, const wl_kgroup *g, const wl_kopnd *o
   for (wl_u64 i = 0; i < g->n_slots; i++) {
     wl_u32 slot = (wl_u32)((h + i) & (g->n_slots - 1));
     wl_u64 *p = kg_record(g, slot), tag = simt_load_acquire_u64(p);
-    if (tag == 0) {
-      if (*(volatile wl_u64 *)g->n_made >= g->most) break;
-      tag = simt_atomic_cas_u64(p, 0, 1);
-      if (tag == 0) {
-        (void)simt_atomic_add_u64(g->n_made, 1);
-        for (wl_u32 part = 0, w = 1; part < g->n_key_parts; w++)
-          p[w] = kg_word(sh, g, opnds, at, &part);
-        simt_fence();
-        simt_store_release_u64(p, want);
-        return slot;
-      }
-    }
-    while (tag == 1) {
-      simt_spin();
-      tag = simt_load_acquire_u64(p);
+    if (tag == KE_FREE && simt_load_u64(g->n_made) >= g->most) break;
+    tag = ke_claim(p, tag);
+    if (tag == KE_FREE) {
+      (void)simt_atomic_add_u64(g->n_made, 1);
+      for (wl_u32 part = 0, w = 1; part < g->n_key_parts; w++)
+        p[w] = kg_word(sh, g, opnds, at, &part);
+      simt_store_release_u64(p, want);
+      return slot;
     }
     int same = tag == want;
     for (wl_u32 part = 0, w = 1; part < g->n_key_parts && same; w++)

@@ -171,7 +171,7 @@ WL_FN wl_u32 kj_take_slot(const wl_kjoin *j, wl_u64 word) {
   enum { WAY = 1024 };
   wl_u64 at = wl_key_hash(word) & j->mask;
   for (wl_u32 n = 0; n < WAY && n <= j->mask; n++) {
-    wl_u64 have = *(volatile wl_u64 *)&j->taken[at];
+    wl_u64 have = simt_load_u64(&j->taken[at]);
     if (have == WL_K_FREE) have = simt_atomic_cas_u64(&j->taken[at], WL_K_FREE, word);
     if (have == WL_K_FREE || have == word) return (wl_u32)at;
     at = (at + 1) & j->mask;
@@ -206,7 +206,7 @@ WL_FN wl_u32 kj_set_bits(wl_u32 *bits, const wl_u64 *word, wl_u32 those) {
   wl_u32 again = 0;
   K_EACH K_ON(those) {
     wl_u32 *p = &bits[word[k] >> 5], bit = 1u << (word[k] & 31);
-    wl_u32 have = *(volatile wl_u32 *)p;
+    wl_u32 have = simt_load_u32(p);
     if (!(have & bit)) have = simt_atomic_or_u32(p, bit);
     if (have & bit) again |= 1u << k;
   }
@@ -259,7 +259,7 @@ WL_FN_CALLED void k_mark(const wl_kargs *args, wl_u8 *sh, wl_u32 join, wl_u32 pl
   wl_u32 *marks = args->joins[join].marks;
   K_EACH K_ON(act) {
     wl_u32 row = *k_row(args, sh, plane, K_SLOT), bit = 1u << (row & 31);
-    if (row != WL_K_NO_ROW && !(*(volatile wl_u32 *)&marks[row >> 5] & bit))
+    if (row != WL_K_NO_ROW && !(simt_load_u32(&marks[row >> 5]) & bit))
       simt_atomic_or_u32(&marks[row >> 5], bit);
   }
 }

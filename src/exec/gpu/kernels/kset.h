@@ -5,12 +5,13 @@
 ** A value is looked for in the set of its aggregate, together with the slot of its group. The
 ** thread that finds the pair missing and puts it there also adds the value to the group's record.
 ** So every value is added once, in any order: sums are exact, and equal numbers add the same.
-** Ordering: a thread that finds a half-written entry waits for its writer, which is running.
+** Ordering: kentry.h.
 */
 #ifndef WL_KSET_H
 #define WL_KSET_H
 
 #include "exec/gpu/kernels/kernels.h"
+#include "exec/gpu/kernels/kentry.h"
 
 /* A set is full when a search takes more steps than this: then most of its slots are taken. */
 enum { KS_STEPS = 256 };
@@ -19,7 +20,7 @@ enum { KS_STEPS = 256 };
 WL_FN int ks_put_word(const wl_kvalues *s, wl_u64 want) {
   wl_u64 h = wl_key_hash(want);
   for (wl_u64 i = 0; i < KS_STEPS && i < s->n_slots; i++) {
-    wl_u64 *p = s->table + ((h + i) & (s->n_slots - 1)), have = *(volatile wl_u64 *)p;
+    wl_u64 *p = s->table + ((h + i) & (s->n_slots - 1)), have = simt_load_u64(p);
     if (have == 0) have = simt_atomic_cas_u64(p, 0, want);
     if (have == 0) return 1;
     if (have == want) return 0;
@@ -31,19 +32,12 @@ WL_FN int ks_put_word(const wl_kvalues *s, wl_u64 want) {
 WL_FN int ks_put_pair(const wl_kvalues *s, wl_u64 group, wl_u64 code) {
   wl_u64 h = wl_key_hash(wl_key_hash(group) * 0x9e3779b97f4a7c15ULL + code);
   for (wl_u64 i = 0; i < KS_STEPS && i < s->n_slots; i++) {
-    wl_u64 *p = s->table + 2 * ((h + i) & (s->n_slots - 1)), have = simt_load_acquire_u64(p);
-    if (have == 0) {
-      have = simt_atomic_cas_u64(p, 0, 1);
-      if (have == 0) {
-        p[1] = code;
-        simt_fence();
-        simt_store_release_u64(p, group);
-        return 1;
-      }
-    }
-    while (have == 1) {
-      simt_spin();
-      have = simt_load_acquire_u64(p);
+    wl_u64 *p = s->table + 2 * ((h + i) & (s->n_slots - 1));
+    wl_u64 have = ke_claim(p, simt_load_acquire_u64(p));
+    if (have == KE_FREE) {
+      p[1] = code;
+      simt_store_release_u64(p, group);
+      return 1;
     }
     if (have == group && p[1] == code) return 0;
   }

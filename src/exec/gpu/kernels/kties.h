@@ -62,13 +62,12 @@ WL_KERNEL_OF(wl_ties_skip, wl_ktskip, 512) {
     wl_val a = kt_value(f, t->row[first]), b = kt_value(f, t->row[i]);
     int bytes = f->part.kind == WL_PART_TEXT || f->part.kind == WL_PART_VALUE;
     if (bytes && a.t >= WL_T_TEXT && b.t == a.t && p.at != WL_TEXT_AT_LENGTH) {
-      wl_u32 most = *(volatile wl_u32 *)&t->common[run];
+      wl_u32 most = simt_load_u32(&t->common[run]);
       if (most - p.at > args->step) most = p.at + args->step;
       common = wl_bytes_common(wl_bytes(a), a.n, wl_bytes(b), b.n, p.at, most,
                                a.t == WL_T_TEXT ? f->part.coll : WL_COLL_BINARY);
     }
-    if (common < *(volatile wl_u32 *)&t->common[run])
-      (void)simt_atomic_min_u32(&t->common[run], common);
+    if (common < simt_load_u32(&t->common[run])) (void)simt_atomic_min_u32(&t->common[run], common);
   }
 }
 

@@ -11,7 +11,11 @@
 **    operation, and every such thread of a block in each barrier of the block. A lane that has
 **    returned votes 0 and has no value to shuffle.
 ** 3. Lanes of a warp do not run in lockstep. A lane may read what another lane wrote only after a
-**    barrier (block or warp) or through acquire and release.
+**    barrier (block or warp) or through acquire and release. Votes, shuffles and atomics order
+**    nothing. What other threads may change at the same time is read and written by atomics,
+**    simt_load and simt_store only: other loads may find old bytes in a cache, or be done once for
+**    all. ThreadSanitizer sees each thread of the simulator as a thread, and reports what breaks
+**    this rule.
 ** 4. A loop that waits for another thread calls simt_spin() in every iteration. It waits only for
 **    blocks that have already started, so block numbers come from a ticket and not from
 **    simt_bid(). The simulator reports other waits as a deadlock.
@@ -133,6 +137,15 @@ WL_FN wl_u64 simt_atomic_cas_u64(wl_u64 *p, wl_u64 expected, wl_u64 desired) {
   return atomicCAS(p, expected, desired);
 }
 
+WL_FN wl_u32 simt_load_u32(const wl_u32 *p) {
+  return *(const volatile wl_u32 *)p;
+}
+WL_FN wl_u64 simt_load_u64(const wl_u64 *p) {
+  return *(const volatile wl_u64 *)p;
+}
+WL_FN void simt_store_u64(wl_u64 *p, wl_u64 v) {
+  *(volatile wl_u64 *)p = v;
+}
 WL_FN wl_u64 simt_load_acquire_u64(const wl_u64 *p) {
   wl_u64 v;
   asm volatile("ld.acquire.gpu.u64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
@@ -152,9 +165,6 @@ WL_FN void simt_load_16(const wl_u8 *p, wl_u32 *out) {
   out[0] = w.x, out[1] = w.y, out[2] = w.z, out[3] = w.w;
 }
 
-WL_FN void simt_fence(void) {
-  __threadfence();
-}
 WL_FN void simt_spin(void) {
   __nanosleep(64);
 }
@@ -209,9 +219,14 @@ wl_u64 wl_sim_shuffle(wl_u64 v, wl_u32 src_lane);
 
 /*
 ** Called at the end of every operation on memory that other threads may watch. The operation is
-** progress if it changed something. From time to time, another thread is scheduled here.
+** progress if it changed something. From time to time, another thread is scheduled here. It belongs
+** to the scheduler, which ThreadSanitizer does not watch (exec/sim/launch.c).
 */
-WL_FN void wl_sim_touched(wl_simt_bool changed) {
+#ifdef __SANITIZE_THREAD__
+__attribute__((no_sanitize("thread")))
+#endif
+WL_FN void
+wl_sim_touched(wl_simt_bool changed) {
   wl_sim_self *me = wl_sim_me;
   *me->progress += changed;
   if (--me->fuse == 0) wl_sim_preempt();
@@ -329,6 +344,20 @@ WL_FN wl_u64 simt_atomic_cas_u64(wl_u64 *p, wl_u64 expected, wl_u64 desired) {
   return old;
 }
 
+WL_FN wl_u32 simt_load_u32(const wl_u32 *p) {
+  wl_u32 v = __atomic_load_n(p, __ATOMIC_RELAXED);
+  wl_sim_touched(0);
+  return v;
+}
+WL_FN wl_u64 simt_load_u64(const wl_u64 *p) {
+  wl_u64 v = __atomic_load_n(p, __ATOMIC_RELAXED);
+  wl_sim_touched(0);
+  return v;
+}
+WL_FN void simt_store_u64(wl_u64 *p, wl_u64 v) {
+  __atomic_store_n(p, v, __ATOMIC_RELAXED);
+  wl_sim_touched(1);
+}
 WL_FN wl_u64 simt_load_acquire_u64(const wl_u64 *p) {
   wl_u64 v = __atomic_load_n(p, __ATOMIC_ACQUIRE);
   wl_sim_touched(0);
@@ -346,10 +375,6 @@ WL_FN void simt_load_16(const wl_u8 *p, wl_u32 *out) {
   for (int k = 0; k < 4; k++) out[k] = ((const wl_u32 *)(const void *)p)[k];
 }
 
-/* A launch runs on one OS thread, so only the compiler could reorder memory accesses. */
-WL_FN void simt_fence(void) {
-  __asm__ __volatile__("" ::: "memory");
-}
 WL_FN void simt_spin(void) {
   wl_sim_spin();
 }

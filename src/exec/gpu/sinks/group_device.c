@@ -327,11 +327,11 @@ wl_status wl_dgroups_open(const wl_program *p, wl_device *d, wl_i64 n_rows, wl_l
 
 void wl_dgroups_close(wl_dgroups *g) {
   if (!g) return;
+  g->d->queue = 0;
   if (g->k.mode != WL_KG_ONE) wl_dgroups_drop(g, g->k.table, table_bytes(g));
   wl_dgroups_drop(g, g->pack, wl_dgroups_pack_bytes(g));
   wl_dgroups_drop(g, g->k.side, g->k.side_size * 24);
   wl_dgroups_drop(g, g->counters, counter_bytes(g));
-  g->d->queue = 0;
   if (g->arrived) g->d->host_free_later(g->d, g->arrived); /* a copy may be on its way */
   wl_dgroups_sets_close(g);
   wl_dgroups_codes_close(g);
@@ -410,8 +410,22 @@ static wl_status launch(wl_dgroups *g, const wl_kargs *args, wl_i64 first_row, u
                       n_shared, err);
 }
 
+/* Whether the records cannot take more than 2^32 - 1 rows: row numbers have 32 bits, and words that add
+** up 32 bits of each value have 64. How many rows a join makes is not known before. */
+static bool has_row_limit(const wl_dgroups *g) {
+  bool sums = false;
+  for (wl_u32 k = 0; k < g->k.n_accs; k++) {
+    wl_u32 op = g->k.accs[k].op;
+    sums |= op == WL_OP__AggSumX || op == WL_OP__AggSumF || op == WL_OP__AggSumV;
+  }
+  return sums || notes_rows(g);
+}
+
+/* first_row: all rows of the pass have smaller numbers so far. */
 wl_status wl_dgroups_launch(wl_dgroups *g, const wl_kargs *args, wl_i64 first_row, unsigned grid,
                             unsigned threads, size_t n_shared, wl_error *err) {
+  if ((wl_u64)first_row + args->n_rows > 0xffffffffULL && has_row_limit(g))
+    return wl_not_taken(err, "sums or first rows of more than 2^32 rows");
   wl_status rc = launch(g, args, first_row, grid, threads, n_shared, err);
   g->n_launches++;
   g->n_elsewhere += g->d->queue != 0;

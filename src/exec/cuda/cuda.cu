@@ -135,7 +135,7 @@ wl_status cuda_mark(wl_device *d, int event, wl_error *err) {
 }
 wl_status cuda_wait(wl_device *d, int event, wl_error *err) {
   d->n_waits++;
-  return check(cudaEventSynchronize(impl(d)->events[event]), "copy to the device", err);
+  return check(cudaEventSynchronize(impl(d)->events[event]), "wait for a copy", err);
 }
 
 wl_status cuda_copy_in(wl_device *d, void *to, const void *from, size_t n, wl_error *err) {
@@ -188,6 +188,7 @@ wl_status cuda_launch(wl_device *d, wl_kernel k, const void *args, size_t, unsig
   case WL_K_MAKE_LISTS: wl_lists<<<grid, block, 0, stream>>>(*(const wl_klists *)args); break;
   case WL_K_GATHER: wl_gather<<<grid, block, n_shared, stream>>>(*(const wl_kgather *)args); break;
   case WL_K_TILES: wl_tiles<<<grid, block, n_shared, stream>>>(*(const wl_ktiles *)args); break;
+  case WL_K_PACK: wl_pack_rows<<<grid, block, 0, stream>>>(*(const wl_kpack *)args); break;
   case WL_K_GROUP_NUMBERS:
     wl_group_numbers<<<grid, block, n_shared, stream>>>(*(const wl_kgargs *)args);
     break;
@@ -381,6 +382,7 @@ wl_device_open_cuda(wl_device *d, char *message, size_t n_message) {
   d->block_threads = 256;
   d->blocks_each = 8;
   d->least_build = 1024;
+  d->least_tablets = 12;
   d->n_stage = (size_t)16 << 20;
   d->alloc = cuda_alloc;
   d->free = cuda_free;

@@ -146,7 +146,7 @@ static void make_table(world *w) {
   t->n_rows = rng_chance(&w->r, 10) ? rng_below(&w->r, 2) : rng_below(&w->r, MAX_ROWS) + 1;
   if (t->n_rows > MAX_ROWS) t->n_rows = MAX_ROWS;
   t->times = 1;
-  if (key >= 32 && rng_chance(&w->r, 6)) t->times = rng_chance(&w->r, 15) ? 3000 : 40;
+  if (key >= 32 && rng_chance(&w->r, 12)) t->times = rng_chance(&w->r, 8) ? 3000 : 40;
   for (int i = 0; i < t->n_rows; i++) {
     char *row = key < 32 ? format("(%d", i * 3 - 20) : format("(");
     for (int c = 0; c < t->n_cols; c++) {

@@ -269,6 +269,7 @@ int main(void) {
   static const char *const statements[] = {
       "SELECT sum(a), count(b), max(r) FROM f",
       "SELECT a, r, t FROM f WHERE b = 3",
+      "SELECT a, b, r FROM f",
       "SELECT a||t, b FROM f WHERE a = 7",
       "SELECT b, count(*), sum(r), min(w) FROM f GROUP BY b",
       "SELECT w, sum(a) FROM f GROUP BY w HAVING sum(a) > 100 ORDER BY sum(a) DESC, w",

@@ -140,7 +140,7 @@ wl_status cuda_mark(wl_device *d, int event, wl_error *err) {
 }
 wl_status cuda_wait(wl_device *d, int event, wl_error *err) {
   d->n_waits++;
-  return check(cudaEventSynchronize(impl(d)->events[event]), "copy to the device", err);
+  return check(cudaEventSynchronize(impl(d)->events[event]), "wait for a copy", err);
 }
 
 /* From pinned memory. */
@@ -183,6 +183,7 @@ const void *kernel_of(wl_kernel k) {
   case WL_K_MAKE_LISTS: return (const void *)wl_lists;
   case WL_K_GATHER: return (const void *)wl_gather;
   case WL_K_TILES: return (const void *)wl_tiles;
+  case WL_K_PACK: return (const void *)wl_pack_rows;
   case WL_K_GROUP_NUMBERS: return (const void *)wl_group_numbers;
   case WL_K_GROUP: return (const void *)wl_group;
   case WL_K_GROUP_PACK: return (const void *)wl_group_pack;
@@ -396,6 +397,7 @@ wl_device_open_cuda(wl_device *d, char *message, size_t n_message) {
   d->block_threads = 256;
   d->blocks_each = 8;
   d->least_build = 1024;
+  d->least_tablets = 12;
   d->n_stage = (size_t)16 << 20;
   d->alloc = cuda_alloc;
   d->free = cuda_free;

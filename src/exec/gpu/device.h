@@ -31,6 +31,7 @@ typedef enum wl_kernel {
   WL_K_MAKE_LISTS,
   WL_K_GATHER,
   WL_K_TILES,
+  WL_K_PACK,
   WL_K_GROUP_NUMBERS,
   WL_K_GROUP,
   WL_K_GROUP_LONG,
@@ -55,7 +56,7 @@ typedef enum wl_kernel {
 } wl_kernel;
 
 /* Queue 0 is for general use. The other queues run blocks of tablets (exec/gpu/run_device.c). */
-enum { WL_QUEUES = 9, WL_EVENTS = 4, WL_DEV_ALIGN = 512 };
+enum { WL_QUEUES = 9, WL_EVENTS = 8, WL_DEV_ALIGN = 512 };
 
 typedef struct wl_device {
   const char *kind; /* "cuda" or "sim" */
@@ -74,12 +75,13 @@ typedef struct wl_device {
   int block_threads;  /* threads of a block, if shared memory allows that many */
   int blocks_each;    /* blocks that a processor runs at once, at most */
   wl_i64 least_build; /* lookups over fewer rows are faster to build on the host */
+  int least_tablets;  /* a scan is cut into launches of at least so many, if its rows leave */
   const char *lost;   /* atomic: why it can do nothing any more, or NULL. Any call may set it */
   void *impl;
   void *residents;    /* list of resident copies (exec/gpu/columns/devcol.c) */
   wl_i64 clock;       /* counts runs, for the last_use of resident copies */
-  void *stage;        /* pinned buffers for copies to the device (exec/gpu/columns/stage.c) */
-  size_t n_stage;     /* bytes of each of these buffers */
+  void *stage;        /* pinned buffers for copies (exec/gpu/columns/stage.c) */
+  size_t n_stage;     /* bytes of each of those for copies to the device */
   wl_i64 n_in, n_out; /* bytes moved to the device and back so far */
   wl_i64 n_waits;     /* how often the host has waited for it so far */
   wl_status (*alloc)(struct wl_device *d, size_t n_bytes, void **out, wl_error *err);

@@ -205,14 +205,13 @@ static wl_status copy_columns(launch *l, wl_error *err) {
 /* Whether all rows that there can be are copied with the counters, before it is known how many
 ** there are: then the host waits once. */
 static bool is_small(const launch *l) {
-  enum { MOST_BYTES = 256 << 10 };
   bool pinned = l->e->transfer.pinned && !wl_launch_mapped(l->s);
   if (l->e->p->sink != WL_SINK_ROWS || l->low->part.kind != WL_PART_LAST || !pinned || l->e->made ||
       l->e->stays)
     return false;
   for (int k = 0; k < n_outs(l); k++)
     if (l->outs[k].type >= WL_R_TEXT) return false;
-  return l->n_rows * wl_launch_row_bytes(l) <= MOST_BYTES;
+  return l->n_rows * wl_launch_row_bytes(l) <= wl_results_few(l->d);
 }
 
 /* Whether the kernel reads host memory, which is not freed in the order of the queue. */
@@ -280,7 +279,7 @@ wl_status wl_launch_open(launch *l, wl_error *err) {
   l->unwatched = !rc && is_unwatched(l);
   if (!rc && !l->unwatched)
     rc = l->d->copy_out_later(l->d, l->counters, l->blob, COUNTERS * sizeof *l->counters, err);
-  return rc || !is_small(l) ? rc : wl_results_fetch(l, l->n_rows, err);
+  return rc || !is_small(l) ? rc : wl_results_fetch(l, l->n_rows, false, err);
 }
 
 static wl_status launch_wait(launch *l, wl_error *err) {
@@ -370,7 +369,7 @@ wl_status wl_launch_finish(launch *l, wl_u64 *text_room, wl_error *err) {
   }
   if (!rc && wl_sink_takes_rows(sink) && l->counters[C_OUT] && !l->results) {
     l->idle = false;
-    rc = wl_results_fetch(l, l->counters[C_OUT], err);
+    rc = wl_results_fetch(l, l->counters[C_OUT], true, err);
   }
   wl_launch_took(l->s, WL_TIME_RESULTS, start);
   return rc;
@@ -380,7 +379,8 @@ wl_status wl_launch_finish(launch *l, wl_u64 *text_room, wl_error *err) {
 wl_status wl_launch_take(launch *l, wl_error *err) {
   double start = wl_clock_ns();
   l->d->queue = l->queue;
-  wl_status rc = l->idle || l->unwatched ? WL_OK : l->d->finish(l->d, err);
+  wl_status rc = l->results ? wl_results_unpack(l, err) : WL_OK;
+  if (!rc && !l->idle && !l->unwatched) rc = l->d->finish(l->d, err);
   l->idle = !rc && !l->unwatched;
   if (!rc && l->results) rc = wl_results_push(l, err);
   if (!rc) wl_device_rows_add(l);

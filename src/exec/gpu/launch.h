@@ -56,6 +56,7 @@ typedef struct wl_device_state {
   wl_u32 **marks; /* [n_joins]: marks of the joins (unmatched.h); NULL: there are none */
   bool *far;      /* [n_columns + n_joins]: this input of the joins (column, lookup) is mapped */
   wl_collected ready;  /* rows of this wave, for the sink */
+  size_t n_ready;      /* bytes of them */
   bool ordered;        /* they are all rows, distinct and sorted: they are the results */
   bool groups_stay;    /* the device finishes the groups, and the next pipeline reads them there */
   bool unwatched;      /* the host has not waited for the groups */
@@ -169,9 +170,17 @@ void wl_gather_note(wl_pipe *e, const char *format, ...) __attribute__((format(p
 bool wl_rows_can_stay(const wl_launch *l);
 wl_status wl_rows_keep(wl_launch *l, wl_error *err) WL_MUST;
 
-/* Starts the copy of n rows, in the launch's queue. They are there when the queue is finished. */
-wl_status wl_results_fetch(wl_launch *l, wl_u64 n, wl_error *err) WL_MUST;
-/* Makes batches of the rows, for the sink. The queue must be finished. */
+/* Results of at most so many bytes come at once: a launch or a wait more would take longer. */
+static inline size_t wl_results_few(const wl_device *d) {
+  return d->n_stage / 64;
+}
+/* results.c: starts the copy of n rows, in the launch's queue. counted: it is known that the launch
+** has made so many; else there may be fewer. */
+wl_status wl_results_fetch(wl_launch *l, wl_u64 n, bool counted, wl_error *err) WL_MUST;
+/* Waits for the columns that come packed, and unpacks them. The others are there when the queue is
+** finished. */
+wl_status wl_results_unpack(wl_launch *l, wl_error *err) WL_MUST;
+/* Makes batches of the rows, for the sink, when all columns are there. */
 wl_status wl_results_push(wl_launch *l, wl_error *err) WL_MUST;
 /* Releases the launch's reference. `results` may be NULL. */
 void wl_results_drop(wl_results *results);

@@ -16,8 +16,12 @@
 #include "exec/zone.h"
 #include <string.h>
 
-/* LAUNCH_MOST: the most tablets in a launch, because row numbers have 32 bits */
-enum { BLOCK_BYTES = 64 << 20, WAVE_BLOCKS = 16, LAUNCH_MOST = 1 << 14 };
+/* LAUNCH_MOST: the most tablets in a launch, because row numbers have 32 bits. SCAN_BLOCKS: a scan
+** whose rows go to the user is cut into so many launches. */
+enum { BLOCK_BYTES = 64 << 20, WAVE_BLOCKS = 16, LAUNCH_MOST = 1 << 14, SCAN_BLOCKS = 4 };
+/* How many staging buffers (wl_device.n_stage) the rows of a block of such a scan take at most, and
+** those of a wave about. More would stay pinned until the user has read them. */
+enum { BLOCK_STAGES = 4, WAVE_STAGES = 16 };
 
 typedef wl_launch launch;
 
@@ -73,6 +77,22 @@ static wl_status hold_join_inputs(wl_pipe *e, wl_device_state *s, wl_error *err)
   return rc;
 }
 
+/* How many tablets a launch should have, so that the rows of one leave while the next one runs; 0:
+** any number. Rows that the device needs together must not leave so. If few rows pass, the launches
+** cost little: the host prepares one while another runs. */
+static int tablets_to_leave(const wl_pipe *e, const wl_device_state *s) {
+  const wl_device *d = e->device;
+  bool rows = e->p->source == WL_SOURCE_TABLE && e->p->sink == WL_SINK_ROWS && e->streams;
+  if (!rows || e->made || e->stays || e->build || e->needed >= 0 || !s->resident) return 0;
+  if (s->mode != WL_TRANSFER_CACHED || e->transfer.stream_blocks < 2) return 0;
+  int blocks = e->n_tablets / d->least_tablets;
+  if (blocks > SCAN_BLOCKS) blocks = SCAN_BLOCKS;
+  int n = blocks > 1 ? (e->n_tablets + blocks - 1) / blocks : e->n_tablets;
+  size_t most = BLOCK_STAGES * d->n_stage / (wl_launch_given_bytes(e, s) << WL_TABLET_SHIFT);
+  if ((size_t)n > most) n = most > 1 ? (int)most : 1;
+  return n < e->n_tablets ? n : 0;
+}
+
 /* Chooses the transfer mode, residency and the size of blocks. */
 static wl_status plan_groups(wl_pipe *e, wl_device_state *s, wl_error *err) {
   wl_device *d = e->device;
@@ -106,7 +126,8 @@ static wl_status plan_groups(wl_pipe *e, wl_device_state *s, wl_error *err) {
   wl_i64 room = d->budget - held - (s->mode == WL_TRANSFER_CACHED ? n_bytes : 0);
   wl_i64 full = (wl_i64)tablet_bytes(e, s, true);
   wl_i64 each = s->resident || wl_launch_mapped(s) ? bare : full, n = 0;
-  s->depth = s->mode == WL_TRANSFER_STREAM ? want->stream_blocks : 1;
+  int leaves = tablets_to_leave(e, s);
+  s->depth = s->mode == WL_TRANSFER_STREAM || leaves ? want->stream_blocks : 1;
   while ((n = (room / s->depth - fixed) / each) < 1 && s->depth > 1) s->depth--;
   if (n < 1)
     return wl_not_taken(err, "a tablet needs %lld bytes on the device; device_budget is %lld",
@@ -117,6 +138,7 @@ static wl_status plan_groups(wl_pipe *e, wl_device_state *s, wl_error *err) {
     if (s->depth > 1 && share < most) most = share;
     if (n > most) n = most > 1 ? most : 1;
   }
+  if (leaves && n > leaves) n = leaves;
   if (n > LAUNCH_MOST) n = LAUNCH_MOST;
   s->group = s->most = n < e->n_tablets ? (int)n : e->n_tablets;
   if (e->needed >= 0 && s->group > 4) s->group = 4;
@@ -206,9 +228,11 @@ static wl_status run_blocks(wl_pipe *e, wl_device_state *s, int n, wl_u64 *text_
   int running = depth > 2 ? depth - 1 : depth; /* leave one place for rows that come back */
   launch *coming = NULL;
   wl_status rc = WL_OK;
+  size_t most = e->streams ? WAVE_STAGES * e->device->n_stage : SIZE_MAX;
   while (!rc) {
     int n_running = opened - done - (coming != NULL);
-    if (opened < n && next < e->n_tablets && opened - done < depth && n_running < running) {
+    bool more = opened < n && next < e->n_tablets && s->n_ready < most;
+    if (more && opened - done < depth && n_running < running) {
       launch *l = &s->ring[opened % depth];
       memset(l, 0, sizeof *l);
       l->e = e;
@@ -294,6 +318,7 @@ static wl_status give_ready(wl_pipe *e, wl_device_state *s, wl_status rc, wl_err
   if (!rc || (rc == WL_NOT_TAKEN && !s->restarts))
     bad = wl_collected_give(&s->ready, to, rc ? &other : err);
   wl_collected_clear(&s->ready);
+  s->n_ready = 0;
   if (s->restarts) e->sink->clear(e->sink);
   if (bad && rc) *err = other;
   e->refused |= bad != WL_OK;

@@ -176,6 +176,7 @@ static wl_status sim_launch(wl_device *d, wl_kernel k, const void *args, size_t 
       [WL_K_MAKE_LISTS] = wl_lists,
       [WL_K_GATHER] = wl_gather,
       [WL_K_TILES] = wl_tiles,
+      [WL_K_PACK] = wl_pack_rows,
       [WL_K_GROUP_NUMBERS] = wl_group_numbers,
       [WL_K_GROUP] = wl_group,
       [WL_K_GROUP_PACK] = wl_group_pack,
@@ -264,6 +265,7 @@ wl_status wl_device_open_sim(wl_device *d, wl_error *err) {
   d->block_threads = m->block_threads;
   d->blocks_each = m->blocks_each;
   d->least_build = 1;
+  d->least_tablets = 1;
   d->n_stage = 100 * 1024; /* small, so that a column needs several buffers */
   d->alloc = sim_alloc;
   d->free = sim_free;

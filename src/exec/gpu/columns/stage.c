@@ -10,10 +10,13 @@
 
 enum { N_PARTS = 256, TASK = 1 << 18 }; /* most parts of a buffer; most bytes of a part */
 
+_Static_assert(WL_STAGE_IN + WL_STAGE_OUT <= WL_EVENTS, "each buffer has an event");
+
 typedef struct stage {
-  wl_u8 *buffer[WL_EVENTS];
-  bool marked[WL_EVENTS];
+  wl_u8 *buffer[WL_STAGE_IN]; /* NULL: nothing has been copied so far */
+  bool marked[WL_STAGE_IN];
   int next;
+  wl_u8 *out[WL_STAGE_OUT]; /* the same */
 } stage;
 
 /* A copy from host memory to host memory. */
@@ -34,21 +37,29 @@ static void copy_parts(stage_part *parts, int n, int threads) {
 }
 
 static wl_status open_stage(wl_device *d, stage **out, wl_error *err) {
-  stage *s = *out = d->stage;
-  if (s) return WL_OK;
-  s = wl_mem_zalloc(sizeof *s);
-  if (!s) return wl_nomem(err);
+  if (!d->stage) d->stage = wl_mem_zalloc(sizeof **out);
+  *out = d->stage;
+  return *out ? WL_OK : wl_nomem(err);
+}
+
+/* Pins n buffers, unless they are there. All or none are. */
+static wl_status open_buffers(wl_device *d, wl_u8 **buffers, int n, size_t n_bytes, wl_error *err) {
   wl_status rc = WL_OK;
-  for (int k = 0; k < WL_EVENTS && !rc; k++)
-    rc = d->host_alloc(d, d->n_stage, (void **)&s->buffer[k], err);
-  if (rc) {
-    for (int k = 0; k < WL_EVENTS; k++)
-      if (s->buffer[k]) d->host_free(d, s->buffer[k]);
-    wl_mem_free(s);
-    return rc;
+  if (buffers[0]) return WL_OK;
+  for (int k = 0; k < n && !rc; k++) rc = d->host_alloc(d, n_bytes, (void **)&buffers[k], err);
+  for (int k = 0; k < n && rc; k++) {
+    if (buffers[k]) d->host_free(d, buffers[k]);
+    buffers[k] = NULL;
   }
-  *out = d->stage = s;
-  return WL_OK;
+  return rc;
+}
+
+wl_status wl_stage_out(wl_device *d, wl_u8 **buffers, wl_error *err) {
+  stage *s;
+  wl_status rc = open_stage(d, &s, err);
+  if (!rc) rc = open_buffers(d, s->out, WL_STAGE_OUT, wl_stage_out_bytes(d), err);
+  if (!rc) memcpy(buffers, s->out, sizeof s->out);
+  return rc;
 }
 
 /* Fills one buffer, starting at byte *skip of piece *at, and sends it. Advances both. */
@@ -56,7 +67,7 @@ static wl_status fill_and_send(wl_device *d, stage *s, int threads, wl_u8 *base,
                                const wl_piece *pieces, int n, int *at, size_t *skip,
                                wl_error *err) {
   int b = s->next;
-  s->next = (b + 1) % WL_EVENTS;
+  s->next = (b + 1) % WL_STAGE_IN;
   if (s->marked[b]) {
     wl_status rc = d->wait(d, b, err);
     if (rc) return rc;
@@ -132,6 +143,7 @@ wl_status wl_stage_in(wl_device *d, wl_way way, int threads, wl_u8 *base, const 
   }
   stage *s;
   rc = open_stage(d, &s, err);
+  if (!rc) rc = open_buffers(d, s->buffer, WL_STAGE_IN, d->n_stage, err);
   size_t skip = 0;
   for (int at = 0; at < n && !rc;)
     rc = fill_and_send(d, s, threads, base, pieces, n, &at, &skip, err);

@@ -1,6 +1,6 @@
 /*
 ** Copies bytes from host memory to a device: directly, through pinned staging buffers, or into
-** pinned host memory that kernels read.
+** pinned host memory that kernels read. Other pinned buffers take what comes back.
 **
 ** Invariants:
 ** 1. The caller holds the device's lock.
@@ -32,5 +32,16 @@ typedef struct wl_piece {
 */
 wl_status wl_stage_in(wl_device *d, wl_way way, int threads, wl_u8 *base, const wl_piece *pieces,
                       int n, wl_error *err) WL_MUST;
+
+/* Events of the device (device.h): those of the buffers for copies to it, and those of the buffers
+** for copies back. */
+enum { WL_STAGE_IN = 4, WL_STAGE_OUT = 4 };
+
+/* The buffers for copies back, each of wl_stage_out_bytes(). Event WL_STAGE_IN + k is for buffer k.
+** One launch at a time has them. */
+wl_status wl_stage_out(wl_device *d, wl_u8 **buffers, wl_error *err) WL_MUST;
+static inline size_t wl_stage_out_bytes(const wl_device *d) {
+  return d->n_stage / 8;
+}
 
 #endif

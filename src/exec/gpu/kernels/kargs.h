@@ -249,6 +249,24 @@ typedef struct wl_ktiles {
   wl_u64 n_tiles;
 } wl_ktiles;
 
+/* Packs n rows of result columns, so that few bytes go over the bus (exec/gpu/pack.h). */
+enum { WL_K_PACK_COLS = 64 };
+typedef struct wl_kpack_col {
+  const wl_u64 *v;
+  const wl_u8 *t; /* 1: there is a value; NULL: there always is */
+  wl_u64 base;    /* subtracted from integers */
+  wl_u32 phys;    /* I8, I16, I32: the lowest bytes, without a sign; F32 */
+  /* Byte offsets of the values and their bitmap in a chunk of chunk_rows rows, and in the last
+  ** chunk, which may have fewer. */
+  wl_u32 values[2], valid[2];
+} wl_kpack_col;
+typedef struct wl_kpack {
+  wl_u8 *to;
+  wl_u64 n, chunk_rows, chunk_bytes; /* chunk_rows is a multiple of 32 */
+  wl_u32 n_cols;
+  wl_kpack_col cols[WL_K_PACK_COLS];
+} wl_kpack;
+
 typedef struct wl_kgather {
   const wl_u64 *from;        /* address of each text, or its code in a dictionary … */
   const wl_u64 *dict_places; /* … with these places: offset | length << 32; NULL: an address */

@@ -214,6 +214,10 @@ wl_status cuda_launch(wl_device *d, wl_kernel k, const void *args, size_t, unsig
     break;
   case WL_K_FINISH: wl_finish<<<grid, block, 0, stream>>>(*(const wl_kfinish *)args); break;
   case WL_K_MADE: wl_made<<<grid, block, 0, stream>>>(*(const wl_kmade *)args); break;
+  case WL_K_TEXT_BASES: wl_text_bases<<<grid, block, 0, stream>>>(*(const wl_ktextbases *)args); break;
+  case WL_K_TEXT_COLUMN:
+    wl_text_values<<<grid, block, 0, stream>>>(*(const wl_ktextcolumn *)args);
+    break;
   case WL_K_STAY: wl_stay<<<grid, block, 0, stream>>>(*(const wl_kstay *)args); break;
   default: break;
   }

@@ -289,6 +289,7 @@ wl_status wl_dgroups_open(const wl_program *p, wl_device *d, wl_i64 n_rows, wl_l
   if (!g) return wl_nomem(err);
   wl_arena_init(&g->arena);
   g->p = &g->coded.p;
+  g->whole = p;
   g->d = d;
   g->n_rows = (wl_u64)n_rows;
   g->k.n_accs = (wl_u32)p->n_accs;

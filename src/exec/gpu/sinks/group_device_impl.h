@@ -1,7 +1,7 @@
 /*
 ** What the files about groups on a device share: group_device.c (methods, launches), group_codes.c
-** (keys that become codes), group_sets.c (DISTINCT aggregates), group_finish.c (columns on the device)
-** and group_fetch.c (groups on the host).
+** (keys that become codes), group_sets.c (DISTINCT aggregates), group_order.c and group_finish.c
+** (columns on the device) and group_fetch.c (groups on the host).
 */
 #ifndef WL_GROUP_DEVICE_IMPL_H
 #define WL_GROUP_DEVICE_IMPL_H
@@ -9,12 +9,13 @@
 #include "exec/gpu/sinks/group_device.h"
 #include "exec/gpu/coded.h"
 #include "exec/gpu/columns/devcol.h"
-#include "exec/gpu/kernels/kgargs.h"
+#include "exec/gpu/kernels/kfargs.h"
 
 enum { C_MADE, C_FULL, C_SIDE, C_PACKED, COUNTERS };
 
 struct wl_dgroups {
-  const wl_program *p; /* coded.p */
+  const wl_program *p;     /* coded.p */
+  const wl_program *whole; /* the program before its keys became codes */
   wl_arena arena;
   wl_coded coded;
   wl_device *d;
@@ -60,6 +61,25 @@ wl_status wl_dgroups_sets_clear(wl_dgroups *g, wl_error *err) WL_MUST;
 /* Called when a set was full. *grown is false if it is as large as it may be. */
 wl_status wl_dgroups_sets_grow(wl_dgroups *g, int set, bool *grown, wl_error *err) WL_MUST;
 void wl_dgroups_sets_close(wl_dgroups *g);
+
+/* The groups in the order in which they leave (group_order.c). */
+typedef struct wl_dlist {
+  wl_u64 n;         /* groups */
+  wl_u32 *slots[2]; /* slots[0] has the slot of each */
+  wl_u64 *keys[2];
+  wl_u32 *keep;
+  wl_u64 *places;
+  wl_u64 n_slots, n_sorted; /* the sizes of these arrays */
+} wl_dlist;
+/* x is all zero. WL_FULL: there is no memory, or the keys need too many rounds. Close it even then. */
+wl_status wl_dgroups_list(wl_dgroups *g, wl_dlist *x, wl_stop *stop, wl_error *err) WL_MUST;
+void wl_dgroups_list_close(wl_dgroups *g, wl_dlist *x);
+
+/* group_finish.c: a key as a column, of which the caller sets v, tags and lengths. Then the columns
+** of the groups at n slots. */
+wl_kfcol wl_dgroups_key_column(const wl_dgroups *g, int key);
+wl_status wl_dgroups_compute(wl_dgroups *g, const wl_kfcol *cols, int n_cols, const wl_u32 *slots,
+                             wl_u64 n, wl_error *err) WL_MUST;
 
 /* Coders of keys and distinct values (group_codes.c). */
 wl_status wl_dgroups_codes_plan(wl_dgroups *g, const wl_program *p, wl_error *err) WL_MUST;

@@ -149,9 +149,9 @@ static const one list[] = {
     {"SELECT w, r, a, count(*), sum(b) FROM t GROUP BY w, r, a", "by hash", true},
     {"SELECT s||k, count(*) FROM t GROUP BY s||k", "groups by hash, transfer", true},
     {"SELECT u, count(*) FROM t GROUP BY u", "groups by hash, transfer", true},
-    /* the CPU's */
     {"SELECT a, sum(w) FROM t WHERE w < 0 GROUP BY a", NULL, true},
-    {"SELECT a, max(s||k) FROM t GROUP BY a", "cpu", true},
+    {"SELECT a, max(s||k) FROM t GROUP BY a", "shared memory, transfer", true},
+    {"SELECT max(s||k), min(u), max(u), count(*) FROM t", "", true},
     /* order */
     {"SELECT k, a, s FROM t ORDER BY a", "; sorted on the gpu", true},
     {"SELECT k, a, s, u FROM t ORDER BY a DESC, b, r DESC", "; sorted on the gpu", true},
@@ -338,6 +338,40 @@ static void text_groups(const char *engine) {
   }
 }
 
+/* min() and max() of texts and of values of several types. */
+static void text_bests(const char *engine) {
+  static const char *const queries[] = {
+      "SELECT min(s), max(s), count(*) FROM w",
+      "SELECT min(c), max(c), hex(max(c)) FROM w",
+      "SELECT min(e)||'|', max(e)||'|' FROM w",
+      "SELECT min(m), max(m), min(z), max(z) FROM w",
+      "SELECT min(m COLLATE NOCASE), max(m COLLATE RTRIM), sum(a) FROM w WHERE k%7 < 3",
+      "SELECT a, min(s), max(s), min(x), count(s) FROM w GROUP BY a",
+      "SELECT a, min(c), max(c), min(e)||'|', max(e) FROM w GROUP BY a",
+      "SELECT k%3, min(m), max(m), min(z), max(z), total(a) FROM w GROUP BY 1",
+      "SELECT s, max(x), min(m) FROM w GROUP BY s",
+      "SELECT k, max(s), min(m), max(c) FROM w GROUP BY k",
+      "SELECT k%1000, max(s||k), min(s||(k%3)) FROM w GROUP BY 1 HAVING max(s||k) > 'b' ORDER BY "
+      "max(s||k) DESC LIMIT 20",
+      "SELECT min(x), max(s), min(m) FROM w WHERE k < 0",
+      "SELECT min(m) FROM w WHERE m IS NULL",
+      "SELECT max(CASE k%3 WHEN 0 THEN 1 WHEN 1 THEN 1.0 ELSE s END) FROM w",
+      "SELECT a, min(CASE k%3 WHEN 0 THEN 1 WHEN 1 THEN 1.0 ELSE s END) FROM w GROUP BY a",
+      "SELECT min('const'), max(x||''), count(DISTINCT s), sum(DISTINCT a) FROM w",
+      "SELECT v.s, max(w.s), min(w.x) FROM w JOIN v ON v.k = w.a GROUP BY v.s",
+      "SELECT count(*), min(b), max(b) FROM (SELECT a, max(s) AS b FROM w GROUP BY a, k%50)",
+  };
+  static const int n_rows[] = {0, 1, 2, 257, 5000, 65537};
+  for (int i = 0; i < (int)(sizeof n_rows / sizeof *n_rows); i++) {
+    sqlite3 *db = open_texts(n_rows[i]);
+    char label[40];
+    snprintf(label, sizeof label, "%d rows", n_rows[i]);
+    for (int k = 0; k < (int)(sizeof queries / sizeof *queries); k++)
+      check(db, engine, label, queries[k], n_rows[i] >= 257 ? "" : NULL, true);
+    sqlite3_close(db);
+  }
+}
+
 /* Texts that agree in thousands of bytes, and texts of which each agrees with the others in eight
 ** bytes more than the one before it. */
 static void alike_texts(const char *engine) {
@@ -422,6 +456,9 @@ static void budgets(const char *engine) {
        ""},
       {"12M", "SELECT s||(k%2000), a, b, count(*), sum(r) FROM t GROUP BY 1, 2, 3", "passes"},
       {"16M", "SELECT s||(k%100000), count(*) FROM t GROUP BY 1", "cpu"},
+      {"0", "SELECT k%70000, max(s||k), min(u) FROM t GROUP BY 1", "groups by address, transfer"},
+      {"32M", "SELECT k, max(s||k), count(*) FROM t GROUP BY k", "cpu"},
+      {"12M", "SELECT max(s||k), min(s||(k+100000)) FROM t", ""},
       {"8M", "SELECT k, a FROM t ORDER BY b, a", "; sorted on the cpu: the rows come in"},
       {"12M", "SELECT k, a FROM t ORDER BY s||k, a", "; sorted on the cpu: the rows come in"},
       {"12M", "SELECT k, u FROM t ORDER BY u DESC, s||k LIMIT 20", "; sorted on the cpu: the rows"},
@@ -454,6 +491,7 @@ static void transfers(const char *engine) {
       "SELECT k%70000, count(*), sum(r), avg(b) FROM t GROUP BY 1",
       "SELECT w, r, count(*), sum(k) FROM t GROUP BY w, r",
       "SELECT s||(k%3000), count(*), sum(k), count(DISTINCT s||a) FROM t GROUP BY 1",
+      "SELECT a, min(s||k), max(u), min(s||(k%70)) FROM t GROUP BY a",
       "SELECT u, s||a, count(*) FROM t GROUP BY 1, 2 HAVING u LIKE '%1%' ORDER BY 2 DESC, 1",
       "SELECT k, s, r FROM t WHERE k%3=1 ORDER BY r, b DESC",
       "SELECT k, s||'!' FROM t ORDER BY b LIMIT 30",
@@ -528,6 +566,7 @@ int main(void) {
     texts(engines[e]);
     alike_texts(engines[e]);
     text_groups(engines[e]);
+    text_bests(engines[e]);
     spans(engines[e]);
     budgets(engines[e]);
     transfers(engines[e]);

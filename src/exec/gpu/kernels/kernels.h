@@ -158,6 +158,9 @@ WL_FN_CALLED void kg_add_distinct(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr
                                   const wl_kopnd *a, const k_rows *rows, wl_u32 act,
                                   const wl_u32 *group);
 
+WL_FN_CALLED void kg_keep_values(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr *in,
+                                 const wl_kopnd *a, const k_rows *rows, wl_u32 act,
+                                 const wl_u32 *group);
 WL_FN_CALLED void kg_code(wl_u8 *sh, const wl_kgroup *g, wl_u32 coder, const wl_kopnd *d,
                           const wl_kopnd *a, const k_rows *rows, wl_u32 act, const wl_u32 *group);
 WL_FN_CALLED void kg_note_rows(const wl_kgroup *g, const k_rows *rows, wl_u32 act,
@@ -337,6 +340,10 @@ WL_FN_CALLED void kg_note_rows(const wl_kgroup *g, const k_rows *rows, wl_u32 ac
 #define K_AGG(F)                                                                                   \
   if (in.op == WL_OP__AggDistinct) {                                                               \
     if (g && (with & K_SETS)) kg_add_distinct(sh, g, &in, a, rows, act, group);                    \
+    break;                                                                                         \
+  }                                                                                                \
+  if (k_keeps_value(in.op)) {                                                                      \
+    if (g && (with & K_SETS)) kg_keep_values(sh, g, &in, a, rows, act, group);                     \
     break;                                                                                         \
   }                                                                                                \
   if (g) K_EACH K_LIVE kg_add(sh, g, &in, a, K_SLOT, rows->row[k], group[k]);                      \

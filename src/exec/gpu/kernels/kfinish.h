@@ -137,6 +137,8 @@ WL_FN wl_val kf_value(const wl_kfinish *args, const wl_kfcol *c, const wl_u64 *r
   case WL_KF_KEY: return kf_key(g, c, record, slot);
   case WL_KF_COUNT: return wl_int(kf_count(g, a, record));
   case WL_KF_BEST:
+    if (k_keeps_value(a->op))
+      return record[a->word] ? kb_value(&g->coders[a->coder], record[a->word]) : wl_null();
     return k_n_bests(a->op) > 1 ? kf_best_number(a->op, record + a->word, args->unsure)
                                 : kf_best(a->op, record + a->word);
   default: return kf_sum(g, c, a, record, args->unsure);

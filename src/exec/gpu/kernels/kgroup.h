@@ -279,6 +279,7 @@ WL_FN wl_u32 kg_find(wl_u8 *sh, const wl_kgroup *g, const wl_kopnd *opnds, wl_u3
 
 #include "exec/gpu/kernels/kcode.h"
 #include "exec/gpu/kernels/kset.h"
+#include "exec/gpu/kernels/kbest.h"
 
 /* ---- the block's own table */
 
@@ -301,6 +302,7 @@ WL_FN void kg_flush_acc(wl_u8 *sh, const wl_kgroup *g, const wl_kgacc *acc, wl_u
   wl_u64 *to = kg_record(g, slot) + acc->word;
   wl_u32 place = acc->place, numbers = acc->op == WL_OP__AggSumV;
   wl_u32 n_sums = acc->op == WL_OP__AggSumI ? 1 : acc->op == WL_OP__AggSumX || numbers ? 4 : 0;
+  if (k_keeps_value(acc->op)) return; /* it is in global memory */
   if (acc->op >= WL_OP__AggMinI) {
     for (wl_u32 c = 0; c < g->copies; c++)
       for (wl_u32 j = 0; j < 2 * k_n_bests(acc->op); j++)

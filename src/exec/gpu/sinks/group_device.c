@@ -110,7 +110,8 @@ static void lay_out_accs(wl_dgroups *g) {
   k->rows_word = words++;
   if (k->first_word) k->first_word = words++;
   k->row_word = p->by_first ? words++ : 0;
-  for (int i = 0; i < g->coded.n; i++) g->coders[i].word = g->coded.coders[i].look ? words++ : 0;
+  for (int i = 0; i < g->coded.n; i++)
+    g->coders[i].word = g->coded.coders[i].look && !g->coded.coders[i].keeps ? words++ : 0;
   for (int i = 0; i < p->n_accs; i++) {
     wl_kgacc *a = &g->k.accs[i];
     a->op = p->accs[i].op;
@@ -132,6 +133,12 @@ static void lay_out_accs(wl_dgroups *g) {
     case WL_OP__AggSumX: words += 4, pieces += 8; break;
     case WL_OP__AggSumF: words += 6, pieces += 6; break;
     case WL_OP__AggSumV: words += 11, pieces += 15; break;
+    case WL_OP__AggMinV:
+    case WL_OP__AggMaxV:
+      a->coder = (wl_u32)g->coded.of_acc[i];
+      a->counted = 0;
+      words += 1;
+      break;
     default: {
       wl_u32 n = a->op == WL_OP__AggMinN || a->op == WL_OP__AggMaxN ? 4 : 2;
       a->place = whole;
@@ -218,12 +225,16 @@ static bool has_coded_keys(const wl_dgroups *g) {
 /* Whether records keep numbers of rows, which have 32 bits there. */
 static bool notes_rows(const wl_dgroups *g) {
   bool looks = false;
-  for (int k = 0; k < g->coded.n; k++) looks |= g->coded.coders[k].look;
+  for (int k = 0; k < g->coded.n; k++) looks |= g->coded.coders[k].look || g->coded.coders[k].keeps;
   return looks || g->k.row_word;
 }
 
+static wl_status too_many_rows(wl_error *err) {
+  return wl_not_taken(err, "too many rows to number them, for the first rows of groups");
+}
+
 static wl_status choose(wl_dgroups *g, wl_lowered *low, wl_error *err) {
-  if (g->p->n_keys == 0 && !g->p->n_sets) {
+  if (wl_gathers_in_slots(g->p)) {
     g->k.mode = WL_KG_ONE;
     g->k.n_slots = g->k.n_parts = 1;
     lay_out_accs(g);
@@ -297,8 +308,7 @@ wl_status wl_dgroups_open(const wl_program *p, wl_device *d, wl_i64 n_rows, wl_l
   wl_status rc = wl_dgroups_codes_plan(g, p, err);
   p = g->p;
   if (!rc) rc = choose(g, low, err);
-  if (!rc && notes_rows(g) && g->n_rows >= 0xffffffffULL)
-    rc = wl_not_taken(err, "too many rows to number them, for the first rows of groups");
+  if (!rc && notes_rows(g) && g->n_rows >= 0xffffffffULL) rc = too_many_rows(err);
   wl_u64 n_sums = 0, n_pack = PACK_BYTES < g->room / 8 ? PACK_BYTES : (wl_u64)g->room / 8;
   for (int k = 0; k < p->n_accs; k++)
     n_sums += g->k.accs[k].op == WL_OP__AggSumF || g->k.accs[k].op == WL_OP__AggSumV;
@@ -413,6 +423,7 @@ static wl_status launch(wl_dgroups *g, const wl_kargs *args, wl_i64 first_row, u
 
 wl_status wl_dgroups_launch(wl_dgroups *g, const wl_kargs *args, wl_i64 first_row, unsigned grid,
                             unsigned threads, size_t n_shared, wl_error *err) {
+  if (notes_rows(g) && (wl_u64)first_row + args->n_rows >= 0xffffffffULL) return too_many_rows(err);
   wl_status rc = launch(g, args, first_row, grid, threads, n_shared, err);
   g->n_launches++;
   g->n_elsewhere += g->d->queue != 0;

@@ -86,9 +86,11 @@ wl_status wl_dgroups_codes_plan(wl_dgroups *g, const wl_program *p, wl_error *er
 wl_status wl_dgroups_codes_open(wl_dgroups *g, wl_error *err) WL_MUST;
 wl_status wl_dgroups_codes_clear(wl_dgroups *g, wl_error *err) WL_MUST;
 wl_status wl_dgroups_codes_grow(wl_dgroups *g, wl_u64 full, wl_error *err) WL_MUST;
-/* Brings the values of the keys' codes to the host, for wl_dgroups_of_code(). */
+/* Brings the values of codes of keys, and those of min() and max(), to the host. */
 wl_status wl_dgroups_codes_fetch(wl_dgroups *g, wl_error *err) WL_MUST;
 wl_val wl_dgroups_of_code(const wl_dgroups *g, int coder, wl_val code);
+/* The value of a min() or max() of any values, from its word. */
+wl_val wl_dgroups_kept_value(const wl_dgroups *g, int coder, wl_u64 word);
 void wl_dgroups_codes_close(wl_dgroups *g);
 
 #endif

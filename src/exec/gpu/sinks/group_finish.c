@@ -15,7 +15,8 @@
 static bool can_finish(const wl_program *p, const wl_agg *a) {
   const wl_acc *acc = &p->accs[a->acc];
   if (acc->op == WL_OP__AggSumV) return wl_wide_holds(wl_fsum_anchor_within(acc->bound));
-  return a->reg.type <= WL_R_REAL || acc->op == WL_OP__AggMinN || acc->op == WL_OP__AggMaxN;
+  bool best = acc->op == WL_OP__AggMinN || acc->op == WL_OP__AggMaxN || wl_keeps_values(acc);
+  return a->reg.type <= WL_R_REAL || best;
 }
 
 bool wl_gpu_finishes(const wl_program *p) {
@@ -125,8 +126,13 @@ static const wl_agg *agg_of(const finishing *x, int k) {
   return k < p->n_keys ? NULL : &p->aggs[k - p->n_keys];
 }
 static wl_domain domain_of(const finishing *x, int k) {
+  const unsigned ANY = WL_M(WL_T_INT) | WL_M(WL_T_REAL) | WL_M(WL_T_TEXT) | WL_M(WL_T_BLOB);
   const wl_key *key = key_of(x, k);
-  return key ? domain_in(key->reg, &key->domain) : domain_in(agg_of(x, k)->reg, NULL);
+  const wl_agg *a = agg_of(x, k);
+  if (key) return domain_in(key->reg, &key->domain);
+  wl_domain any = wl_domain_any(ANY);
+  bool keeps = a->reg.type == WL_R_ANY && wl_keeps_values(&x->g->whole->accs[a->acc]);
+  return domain_in(a->reg, keeps ? &any : NULL);
 }
 
 /* Memory for texts, or values that may be texts. When they are computed, they become a column. */

@@ -338,7 +338,7 @@ static void text_groups(const char *engine) {
   }
 }
 
-/* min() and max() of texts and of values of several types. */
+/* min(), max() and sums of distinct values that are texts or of several types. */
 static void text_bests(const char *engine) {
   static const char *const queries[] = {
       "SELECT min(s), max(s), count(*) FROM w",
@@ -358,6 +358,10 @@ static void text_bests(const char *engine) {
       "SELECT max(CASE k%3 WHEN 0 THEN 1 WHEN 1 THEN 1.0 ELSE s END) FROM w",
       "SELECT a, min(CASE k%3 WHEN 0 THEN 1 WHEN 1 THEN 1.0 ELSE s END) FROM w GROUP BY a",
       "SELECT min('const'), max(x||''), count(DISTINCT s), sum(DISTINCT a) FROM w",
+      "SELECT sum(DISTINCT k%500||s), total(DISTINCT s), avg(DISTINCT k%90||'.25') FROM w",
+      "SELECT a, sum(DISTINCT k%500||s), total(DISTINCT z), count(DISTINCT s) FROM w GROUP BY a",
+      "SELECT s, avg(DISTINCT k||''), sum(DISTINCT CASE WHEN k%2 THEN k ELSE k||'.5' END) FROM w "
+      "GROUP BY s HAVING sum(DISTINCT CASE WHEN k%2 THEN k ELSE k||'.5' END) > 9",
       "SELECT v.s, max(w.s), min(w.x) FROM w JOIN v ON v.k = w.a GROUP BY v.s",
       "SELECT count(*), min(b), max(b) FROM (SELECT a, max(s) AS b FROM w GROUP BY a, k%50)",
   };

@@ -60,6 +60,7 @@ static wl_status find_coders(const wl_program *p, wl_coded *x, wl_error *err) {
     const wl_set *s = &p->sets[k];
     int pc = feeder(p, s->acc);
     x->of_set[k] = is_coded(s->reg) ? coder_of(x, p->code[pc].a, s->coll, false, pc) : -1;
+    if (x->of_set[k] >= 0 && wl_adds_codes(p, s)) x->coders[x->of_set[k]].strict = true;
     if (is_coded(s->reg) && x->of_set[k] < 0)
       return wl_not_taken(err, "more than %d keys and DISTINCT values that are no numbers",
                           WL_CODERS);

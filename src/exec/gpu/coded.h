@@ -23,10 +23,11 @@ enum { WL_CODERS = 32, WL_CODED_KEYS = 16, WL_CODE_OPCODE = WL_OP__Length };
 typedef struct wl_coder {
   wl_i16 operand; /* the values: a register or a constant of the program */
   wl_u8 coll;
-  bool look;  /* its codes stand for values that look the same */
-  bool shown; /* values of its codes are keys of the groups */
-  bool keeps; /* it makes no codes, but has memory for the values of a min() or max() */
-  int pc;     /* its instruction comes before this one of the program; -1: it has none */
+  bool look;   /* its codes stand for values that look the same */
+  bool shown;  /* values of its codes are keys of the groups */
+  bool strict; /* its values are added to a sum, so 1 and 1.0 must not be one code */
+  bool keeps;  /* it makes no codes, but has memory for the values of a min() or max() */
+  int pc;      /* its instruction comes before this one of the program; -1: it has none */
 } wl_coder;
 
 typedef struct wl_coded {
@@ -43,6 +44,10 @@ typedef struct wl_coded {
 /* Whether an accumulator is a min() or max() of texts or of values of several types. */
 static inline bool wl_keeps_values(const wl_acc *a) {
   return a->op == WL_OP__AggMinV || a->op == WL_OP__AggMaxV;
+}
+/* Whether the values of a set become codes, and their numbers are added. */
+static inline bool wl_adds_codes(const wl_program *p, const wl_set *s) {
+  return s->reg.type > WL_R_REAL && p->accs[s->acc].distinct == WL_DISTINCT_SUM;
 }
 /* Whether the one group of a pipeline is gathered by each thread in slots of its own. Otherwise
 ** there is a table of groups. */

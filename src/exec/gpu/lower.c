@@ -394,6 +394,7 @@ wl_status wl_lower(wl_arena *arena, const wl_program *whole, const wl_device *d,
   lower_operands(p, whole->n_regs, place, registers, out);
   lower_code(&arranged, whole->n_regs, out);
   mark_codes(&coded, p, out);
+  for (int k = 0; k < whole->n_sets; k++) out->has_long |= wl_adds_codes(whole, &whole->sets[k]);
   out->only_numbers = !coded.n && has_only_numbers(p, part);
   return WL_OK;
 }

@@ -67,6 +67,7 @@ wl_status wl_dgroups_codes_plan(wl_dgroups *g, const wl_program *p, wl_error *er
   for (int k = 0; k < g->coded.n; k++) {
     g->coders[k].coll = g->coded.coders[k].coll;
     g->coders[k].look = g->coded.coders[k].look;
+    g->coders[k].strict = g->coded.coders[k].strict;
   }
   return WL_OK;
 }

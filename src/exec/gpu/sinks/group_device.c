@@ -122,7 +122,8 @@ static void lay_out_accs(wl_dgroups *g) {
       if (p->code[pc].op == a->op && p->code[pc].d == i) a->counted = counted(p, p->code[pc].a);
     if (g->k.mode == WL_KG_ONE) a->counted = 1; /* its rows are not counted */
     if (a->op == WL_OP__AggDistinct) {
-      a->op = wl_dgroups_set_op(p, i);
+      a->op = wl_dgroups_set_op(g->whole, i);
+      if (a->op == WL_OP__AggSumV) a->coder = (wl_u32)g->coded.of_set[p->accs[i].set];
       a->set = (wl_u16)(p->accs[i].set + 1);
       a->counted = 1;
     }
@@ -358,6 +359,8 @@ void wl_dgroups_close(wl_dgroups *g) {
 static wl_status grow(wl_dgroups *g, wl_u64 full, wl_error *err) {
   wl_u64 largest = largest_hash(g), n = g->k.n_slots * GROWTH;
   bool grown = full >= WL_KG_FULL_CODER;
+  if (full == WL_KG_TIED)
+    return wl_not_taken(err, "a sum of DISTINCT values, of which some are equal but of two types");
   if (grown) {
     wl_status rc = wl_dgroups_codes_grow(g, full, err);
     if (rc) return rc;

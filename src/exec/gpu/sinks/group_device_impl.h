@@ -54,7 +54,8 @@ wl_status wl_dgroups_clear(wl_dgroups *g, wl_error *err) WL_MUST;
 
 /* The sets of DISTINCT aggregates (group_sets.c). */
 wl_status wl_dgroups_sets_fit(const wl_program *p, wl_error *err) WL_MUST;
-wl_u32 wl_dgroups_set_op(const wl_program *p, int acc); /* what adds the values of a set to a group */
+/* What adds the values of a set to a group. p: the program before they became codes. */
+wl_u32 wl_dgroups_set_op(const wl_program *p, int acc);
 wl_status wl_dgroups_sets_open(wl_dgroups *g, wl_error *err) WL_MUST;
 /* Also adapts the sets to the number of slots for groups. */
 wl_status wl_dgroups_sets_clear(wl_dgroups *g, wl_error *err) WL_MUST;

@@ -14,7 +14,8 @@
 /* Whether the kernel can compute this from the words of a group. */
 static bool can_finish(const wl_program *p, const wl_agg *a) {
   const wl_acc *acc = &p->accs[a->acc];
-  if (acc->op == WL_OP__AggSumV) return wl_wide_holds(wl_fsum_anchor_within(acc->bound));
+  bool codes = acc->op == WL_OP__AggDistinct && wl_adds_codes(p, &p->sets[acc->set]);
+  if (acc->op == WL_OP__AggSumV || codes) return wl_wide_holds(wl_fsum_anchor_within(acc->bound));
   bool best = acc->op == WL_OP__AggMinN || acc->op == WL_OP__AggMaxN || wl_keeps_values(acc);
   return a->reg.type <= WL_R_REAL || best;
 }

@@ -147,11 +147,11 @@ static const one list[] = {
     {"SELECT r*0.0, count(*) FROM t GROUP BY r*0.0", "by hash", true},
     {"SELECT -r*0.0, b*0.0, count(*), sum(k) FROM t GROUP BY -r*0.0, b*0.0", "by hash", true},
     {"SELECT w, r, a, count(*), sum(b) FROM t GROUP BY w, r, a", "by hash", true},
-    /* the CPU's */
-    {"SELECT s||k, count(*) FROM t GROUP BY s||k", "groups by hash", true},
-    {"SELECT u, count(*) FROM t GROUP BY u", "groups by hash", true},
+    {"SELECT s||k, count(*) FROM t GROUP BY s||k", "groups by hash, transfer", true},
+    {"SELECT u, count(*) FROM t GROUP BY u", "groups by hash, transfer", true},
     {"SELECT a, sum(w) FROM t WHERE w < 0 GROUP BY a", NULL, true},
-    {"SELECT a, max(s||k) FROM t GROUP BY a", "cpu", true},
+    {"SELECT a, max(s||k) FROM t GROUP BY a", "shared memory, transfer", true},
+    {"SELECT max(s||k), min(u), max(u), count(*) FROM t", "", true},
     /* order */
     {"SELECT k, a, s FROM t ORDER BY a", "; sorted on the gpu", true},
     {"SELECT k, a, s, u FROM t ORDER BY a DESC, b, r DESC", "; sorted on the gpu", true},
@@ -182,7 +182,7 @@ static const one codes[] = {
     {"SELECT s, k FROM t ORDER BY s DESC, k", "; sorted on the gpu", true},
     {"SELECT s, k FROM t ORDER BY s COLLATE NOCASE, a LIMIT 20", "; sorted on the gpu", true},
     {"SELECT DISTINCT s, a FROM t ORDER BY s", "; distinct and sorted on the gpu", true},
-    {"SELECT DISTINCT u, a FROM t WHERE k < 500", "groups by hash, finished on the cpu", true},
+    {"SELECT DISTINCT u, a FROM t WHERE k < 500", "groups by hash, transfer", true},
 };
 
 static void sizes(const char *engine) {
@@ -285,6 +285,97 @@ static void texts(const char *engine) {
   }
 }
 
+/* Groups whose keys are texts or values of several types. The device finishes them, and the next
+** pipeline reads their keys there. */
+static void text_groups(const char *engine) {
+  static const one of[] = {
+      {"SELECT s, count(*), sum(a), min(k) FROM w GROUP BY s", "groups by hash, transfer", true},
+      {"SELECT s, count(*) FROM w GROUP BY s ORDER BY s DESC", "groups by hash, transfer", true},
+      {"SELECT s, max(k) FROM w GROUP BY s ORDER BY 2 DESC, 1 LIMIT 7",
+       "groups by hash, sorted on the gpu", true},
+      {"SELECT s, count(*) FROM w GROUP BY s HAVING s > 'common' AND count(*) < 9",
+       "groups by hash, transfer", true},
+      {"SELECT upper(s)||length(s), avg(k) FROM w GROUP BY s HAVING s LIKE 'a%' OR s IS NULL",
+       "groups by hash, transfer", true},
+      {"SELECT c, count(*), total(a) FROM w GROUP BY c", "groups by hash, transfer", true},
+      {"SELECT c, sum(k) FROM w GROUP BY c ORDER BY c DESC LIMIT 20 OFFSET 3",
+       "groups by hash, transfer", true},
+      {"SELECT e, count(*) FROM w GROUP BY e", "groups by hash, transfer", true},
+      {"SELECT e, count(*) FROM w GROUP BY e HAVING e <> '' ORDER BY count(*), e LIMIT 30",
+       "groups by hash, sorted on the gpu", true},
+      {"SELECT m, count(*) FROM w GROUP BY m", "groups by hash, transfer", true},
+      {"SELECT m, sum(a) FROM w GROUP BY m HAVING m IS NOT NULL ORDER BY m DESC",
+       "groups by hash, transfer", true},
+      {"SELECT m+0, count(*) FROM w GROUP BY m", "groups by hash, transfer", true},
+      {"SELECT z, count(*) FROM w GROUP BY z", "groups by hash, transfer", true},
+      {"SELECT x, count(*) FROM w GROUP BY x ORDER BY x DESC LIMIT 100", "groups by hash, transfer",
+       true},
+      {"SELECT a, s, m, count(*) FROM w GROUP BY a, s, m", "groups by hash, transfer", true},
+      {"SELECT s, a, c, k%3, count(*) FROM w GROUP BY s, a, c, 4 ORDER BY s DESC, a, c DESC, 4",
+       "groups by hash, transfer", true},
+      {"SELECT m, z, e, count(*) FROM w GROUP BY m, z, e", "groups by hash, transfer", true},
+      {"SELECT substr(s, 3, 1), count(*), count(DISTINCT m), sum(DISTINCT a) FROM w GROUP BY 1",
+       "groups by hash, transfer", true},
+      {"SELECT DISTINCT s FROM w", "groups by hash, transfer", true},
+      {"SELECT DISTINCT m, a FROM w", "groups by hash, transfer", true},
+      {"SELECT DISTINCT c, s FROM w ORDER BY s, c LIMIT 40", "groups by hash, sorted on the gpu",
+       true},
+      {"SELECT count(*), max(n), sum(length(s)) FROM (SELECT s, count(*) AS n FROM w GROUP BY s)",
+       NULL, true},
+      {"SELECT a, (SELECT count(*) FROM (SELECT DISTINCT s FROM w)) FROM w GROUP BY a||''", NULL,
+       true},
+      {"SELECT v.s||'', count(*), sum(w.k) FROM w JOIN v ON v.k = w.a GROUP BY 1, w.s",
+       "groups by hash, transfer", true},
+  };
+  static const int n_rows[] = {0, 1, 2, 257, 5000, 65537};
+  for (int i = 0; i < (int)(sizeof n_rows / sizeof *n_rows); i++) {
+    sqlite3 *db = open_texts(n_rows[i]);
+    char label[40];
+    snprintf(label, sizeof label, "%d rows", n_rows[i]);
+    for (int k = 0; k < (int)(sizeof of / sizeof *of); k++)
+      check(db, engine, label, of[k].sql, n_rows[i] >= 5000 ? of[k].way : NULL, true);
+    sqlite3_close(db);
+  }
+}
+
+/* min(), max() and sums of distinct values that are texts or of several types. */
+static void text_bests(const char *engine) {
+  static const char *const queries[] = {
+      "SELECT min(s), max(s), count(*) FROM w",
+      "SELECT min(c), max(c), hex(max(c)) FROM w",
+      "SELECT min(e)||'|', max(e)||'|' FROM w",
+      "SELECT min(m), max(m), min(z), max(z) FROM w",
+      "SELECT min(m COLLATE NOCASE), max(m COLLATE RTRIM), sum(a) FROM w WHERE k%7 < 3",
+      "SELECT a, min(s), max(s), min(x), count(s) FROM w GROUP BY a",
+      "SELECT a, min(c), max(c), min(e)||'|', max(e) FROM w GROUP BY a",
+      "SELECT k%3, min(m), max(m), min(z), max(z), total(a) FROM w GROUP BY 1",
+      "SELECT s, max(x), min(m) FROM w GROUP BY s",
+      "SELECT k, max(s), min(m), max(c) FROM w GROUP BY k",
+      "SELECT k%1000, max(s||k), min(s||(k%3)) FROM w GROUP BY 1 HAVING max(s||k) > 'b' ORDER BY "
+      "max(s||k) DESC LIMIT 20",
+      "SELECT min(x), max(s), min(m) FROM w WHERE k < 0",
+      "SELECT min(m) FROM w WHERE m IS NULL",
+      "SELECT max(CASE k%3 WHEN 0 THEN 1 WHEN 1 THEN 1.0 ELSE s END) FROM w",
+      "SELECT a, min(CASE k%3 WHEN 0 THEN 1 WHEN 1 THEN 1.0 ELSE s END) FROM w GROUP BY a",
+      "SELECT min('const'), max(x||''), count(DISTINCT s), sum(DISTINCT a) FROM w",
+      "SELECT sum(DISTINCT k%500||s), total(DISTINCT s), avg(DISTINCT k%90||'.25') FROM w",
+      "SELECT a, sum(DISTINCT k%500||s), total(DISTINCT z), count(DISTINCT s) FROM w GROUP BY a",
+      "SELECT s, avg(DISTINCT k||''), sum(DISTINCT CASE WHEN k%2 THEN k ELSE k||'.5' END) FROM w "
+      "GROUP BY s HAVING sum(DISTINCT CASE WHEN k%2 THEN k ELSE k||'.5' END) > 9",
+      "SELECT v.s, max(w.s), min(w.x) FROM w JOIN v ON v.k = w.a GROUP BY v.s",
+      "SELECT count(*), min(b), max(b) FROM (SELECT a, max(s) AS b FROM w GROUP BY a, k%50)",
+  };
+  static const int n_rows[] = {0, 1, 2, 257, 5000, 65537};
+  for (int i = 0; i < (int)(sizeof n_rows / sizeof *n_rows); i++) {
+    sqlite3 *db = open_texts(n_rows[i]);
+    char label[40];
+    snprintf(label, sizeof label, "%d rows", n_rows[i]);
+    for (int k = 0; k < (int)(sizeof queries / sizeof *queries); k++)
+      check(db, engine, label, queries[k], n_rows[i] >= 257 ? "" : NULL, true);
+    sqlite3_close(db);
+  }
+}
+
 /* Texts that agree in thousands of bytes, and texts of which each agrees with the others in eight
 ** bytes more than the one before it. */
 static void alike_texts(const char *engine) {
@@ -361,9 +452,17 @@ static void budgets(const char *engine) {
       {"4M", "SELECT count(DISTINCT k) FROM t", "cpu"},
       {"12M", "SELECT k%50000, count(DISTINCT b%3), count(*), min(w) FROM t GROUP BY 1", ""},
       {"0", "SELECT s||(k%90000), count(*), sum(b), count(DISTINCT a) FROM t GROUP BY 1",
-       "groups by hash, finished on the cpu"},
+       "groups by hash, transfer"},
+      {"0", "SELECT DISTINCT s||(k%90000) FROM t", "groups by hash, transfer"},
+      {"64M",
+       "SELECT s||(k%3000), u, count(*) FROM t GROUP BY 1, 2 HAVING count(*) > 2 ORDER BY 1 "
+       "DESC LIMIT 9",
+       ""},
       {"12M", "SELECT s||(k%2000), a, b, count(*), sum(r) FROM t GROUP BY 1, 2, 3", "passes"},
       {"16M", "SELECT s||(k%100000), count(*) FROM t GROUP BY 1", "cpu"},
+      {"0", "SELECT k%70000, max(s||k), min(u) FROM t GROUP BY 1", "groups by address, transfer"},
+      {"32M", "SELECT k, max(s||k), count(*) FROM t GROUP BY k", "cpu"},
+      {"12M", "SELECT max(s||k), min(s||(k+100000)) FROM t", ""},
       {"8M", "SELECT k, a FROM t ORDER BY b, a", "; sorted on the cpu: the rows come in"},
       {"12M", "SELECT k, a FROM t ORDER BY s||k, a", "; sorted on the cpu: the rows come in"},
       {"12M", "SELECT k, u FROM t ORDER BY u DESC, s||k LIMIT 20", "; sorted on the cpu: the rows"},
@@ -396,6 +495,8 @@ static void transfers(const char *engine) {
       "SELECT k%70000, count(*), sum(r), avg(b) FROM t GROUP BY 1",
       "SELECT w, r, count(*), sum(k) FROM t GROUP BY w, r",
       "SELECT s||(k%3000), count(*), sum(k), count(DISTINCT s||a) FROM t GROUP BY 1",
+      "SELECT a, min(s||k), max(u), min(s||(k%70)) FROM t GROUP BY a",
+      "SELECT u, s||a, count(*) FROM t GROUP BY 1, 2 HAVING u LIKE '%1%' ORDER BY 2 DESC, 1",
       "SELECT k, s, r FROM t WHERE k%3=1 ORDER BY r, b DESC",
       "SELECT k, s||'!' FROM t ORDER BY b LIMIT 30",
       "SELECT k, u FROM t WHERE k%2 ORDER BY u DESC, s||b",
@@ -468,6 +569,8 @@ int main(void) {
     sizes(engines[e]);
     texts(engines[e]);
     alike_texts(engines[e]);
+    text_groups(engines[e]);
+    text_bests(engines[e]);
     spans(engines[e]);
     budgets(engines[e]);
     transfers(engines[e]);

@@ -200,6 +200,8 @@ const void *kernel_of(wl_kernel k) {
   case WL_K_FINISH_WORDS: return (const void *)wl_finish_words;
   case WL_K_FINISH: return (const void *)wl_finish;
   case WL_K_MADE: return (const void *)wl_made;
+  case WL_K_TEXT_BASES: return (const void *)wl_text_bases;
+  case WL_K_TEXT_COLUMN: return (const void *)wl_text_values;
   case WL_K_STAY: return (const void *)wl_stay;
   case WL_N_KERNELS: break;
   }

@@ -2,6 +2,7 @@
 ** See arrange.h.
 */
 #include "exec/gpu/arrange.h"
+#include "exec/gpu/coded.h"
 #include "column/lookup.h"
 #include <math.h>
 #include <string.h>
@@ -162,8 +163,8 @@ static int direct_key(const arranger *x, const wl_instr *in) {
 
 static int direct_operand(const arranger *x, const wl_instr *in) {
   if (in->op == WL_OP__Probe || in->op == WL_OP__Build) return direct_key(x, in);
-  if (is_agg(in) && x->p->grouped && x->p->one_group && !x->p->n_sets && in->op != WL_OP__AggRows &&
-      !wl_opcodes[in->op].is_long)
+  if (is_agg(in) && x->p->grouped && x->p->one_group && wl_gathers_in_slots(x->p) &&
+      in->op != WL_OP__AggRows && !wl_opcodes[in->op].is_long)
     return column_of(x, in->a);
   return -1;
 }

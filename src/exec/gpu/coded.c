@@ -16,13 +16,25 @@ static bool may_tie(const wl_domain *d, wl_u8 coll) {
 /* The coder of an operand, which the instruction at pc uses. -1: there are too many. */
 static int coder_of(wl_coded *x, wl_i16 operand, wl_u8 coll, bool look, int pc) {
   int k = 0;
-  while (k < x->n && (x->coders[k].operand != operand || x->coders[k].coll != coll ||
-                      x->coders[k].look != look))
+  while (k < x->n && (x->coders[k].keeps || x->coders[k].operand != operand ||
+                      x->coders[k].coll != coll || x->coders[k].look != look))
     k++;
   if (k == WL_CODERS) return -1;
   if (k == x->n)
     x->coders[x->n++] = (wl_coder){.operand = operand, .coll = coll, .look = look, .pc = pc};
   return k;
+}
+
+/* A coder for the values of a min() or max(). */
+static int keeper_of(const wl_program *p, wl_coded *x, wl_i16 operand, wl_u8 coll) {
+  if (x->n == WL_CODERS) return -1;
+  bool any = WL_IS_CONST(operand) || p->regs[operand].type != WL_R_TEXT;
+  x->coders[x->n] = (wl_coder){.operand = operand,
+                               .coll = coll,
+                               .look = any || coll != WL_COLL_BINARY,
+                               .keeps = true,
+                               .pc = -1};
+  return x->n++;
 }
 
 /* The instruction that fills an accumulator. */
@@ -48,8 +60,17 @@ static wl_status find_coders(const wl_program *p, wl_coded *x, wl_error *err) {
     const wl_set *s = &p->sets[k];
     int pc = feeder(p, s->acc);
     x->of_set[k] = is_coded(s->reg) ? coder_of(x, p->code[pc].a, s->coll, false, pc) : -1;
+    if (x->of_set[k] >= 0 && wl_adds_codes(p, s)) x->coders[x->of_set[k]].strict = true;
     if (is_coded(s->reg) && x->of_set[k] < 0)
       return wl_not_taken(err, "more than %d keys and DISTINCT values that are no numbers",
+                          WL_CODERS);
+  }
+  for (int k = 0; k < p->n_accs; k++) {
+    x->of_acc[k] = -1;
+    if (!wl_keeps_values(&p->accs[k])) continue;
+    x->of_acc[k] = keeper_of(p, x, p->code[feeder(p, k)].a, p->accs[k].coll);
+    if (x->of_acc[k] < 0)
+      return wl_not_taken(err, "more than %d keys and aggregates of values that are no numbers",
                           WL_CODERS);
   }
   return WL_OK;
@@ -95,7 +116,8 @@ wl_status wl_code_keys(wl_arena *arena, const wl_program *whole, wl_coded *out, 
   if (!p->grouped) return WL_OK;
   wl_program *to = &out->p;
   out->of_set = WL_NEW_N(arena, int, p->n_sets + 1);
-  wl_status rc = out->of_set ? find_coders(p, out, err) : wl_nomem(err);
+  out->of_acc = WL_NEW_N(arena, int, p->n_accs + 1);
+  wl_status rc = out->of_set && out->of_acc ? find_coders(p, out, err) : wl_nomem(err);
   if (rc || !out->n) return rc;
   to->code = WL_NEW_N(arena, wl_instr, p->n_code + out->n);
   to->regs = WL_NEW_N(arena, wl_reg, p->n_regs + out->n);

@@ -51,6 +51,8 @@ typedef enum wl_kernel {
   WL_K_FINISH_WORDS,
   WL_K_FINISH,
   WL_K_MADE,
+  WL_K_TEXT_BASES,
+  WL_K_TEXT_COLUMN,
   WL_K_STAY,
   WL_N_KERNELS
 } wl_kernel;

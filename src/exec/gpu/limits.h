@@ -23,8 +23,8 @@ static inline bool wl_gpu_has(const wl_program *p) {
   return source && (wl_sink_takes_rows(p->sink) || p->sink == WL_SINK_GROUPS);
 }
 
-/* Whether a device can make columns of the groups of a pipeline: all are numbers or codes, in the
-** order of the keys. Otherwise the host finishes the groups. */
+/* Whether a device can make columns of the groups of a pipeline. Otherwise the host finishes the
+** groups. */
 bool wl_gpu_finishes(const wl_program *p); /* sinks/group_finish.c */
 
 /* Whether a device can run a pipeline. WL_NOT_TAKEN: err says why not. */

@@ -272,8 +272,8 @@ static void lower_accs(const wl_program *p, wl_lowered *out) {
     out->accs[k].op = p->accs[k].op;
     out->accs[k].slot = out->n_slots;
     out->accs[k].unit = ldexp(1.0, wl_fsum_anchor_within(p->accs[k].bound));
-    /* with keys or sets, groups have their own memory; only the last part accumulates */
-    if (!p->n_keys && !p->n_sets && out->part.kind == WL_PART_LAST)
+    /* else groups have their own memory; only the last part accumulates */
+    if (wl_gathers_in_slots(p) && out->part.kind == WL_PART_LAST)
       out->n_slots += acc_slots(p->accs[k].op);
   }
 }
@@ -394,6 +394,7 @@ wl_status wl_lower(wl_arena *arena, const wl_program *whole, const wl_device *d,
   lower_operands(p, whole->n_regs, place, registers, out);
   lower_code(&arranged, whole->n_regs, out);
   mark_codes(&coded, p, out);
+  for (int k = 0; k < whole->n_sets; k++) out->has_long |= wl_adds_codes(whole, &whole->sets[k]);
   out->only_numbers = !coded.n && has_only_numbers(p, part);
   return WL_OK;
 }

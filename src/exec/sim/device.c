@@ -193,6 +193,8 @@ static wl_status sim_launch(wl_device *d, wl_kernel k, const void *args, size_t 
       [WL_K_FINISH_WORDS] = wl_finish_words,
       [WL_K_FINISH] = wl_finish,
       [WL_K_MADE] = wl_made,
+      [WL_K_TEXT_BASES] = wl_text_bases,
+      [WL_K_TEXT_COLUMN] = wl_text_values,
       [WL_K_STAY] = wl_stay,
       [WL_K_INTERP_LONG] = wl_interp_long,
       [WL_K_GROUP_LONG] = wl_group_long,

@@ -25,7 +25,7 @@ static bool is_live(const wl_rows *rows, wl_i64 i) {
   return !rows->live || wl_column_stored(rows->live, i / 64).v >> (i & 63) & 1;
 }
 
-/* Copies a column that a device has made. Its values have 8 bytes. */
+/* Copies a column that a device has made. Its values have 8 bytes; texts stay in the column. */
 static wl_status copy_column(const wl_rows *rows, int k, wl_srccol *to, wl_error *err) {
   wl_status rc = wl_column_fetch(rows->cols[k], err);
   wl_i64 n = 0;
@@ -63,7 +63,12 @@ wl_status wl_groups_sink_fetch(wl_groups_sink *s, wl_error *err) {
   rc = wl_srccols_make(regs, f->n_cols, f->n, &f->cols, &f->memory, err);
   wl_mem_free(regs);
   for (int k = 0; k < f->n_cols && !rc; k++) rc = copy_column(&s->made, k, &f->cols[k], err);
-  wl_rows_close(&s->made);
+  for (int k = 0; k < s->made.n_cols && !rc; k++) {
+    if (f->cols[k].n) continue; /* its texts are there */
+    wl_column_drop(s->made.cols[k]);
+    s->made.cols[k] = NULL;
+  }
+  if (rc) wl_rows_close(&s->made);
   s->on_device = false;
   f->n_bytes = f->n * f->n_cols * (8 + 4 + 1);
   wl_budget_hold(s->budget, f->n_bytes);

@@ -8,6 +8,7 @@
 **    taken only if SQLite would also read the rows in rowid order.
 */
 #include "program/compile_impl.h"
+#include <math.h>
 #include <string.h>
 
 static const char *const names[WL_N_AGGREGATES] = {
@@ -113,10 +114,12 @@ static wl_status distinct_values(wl_compiler *c, const wl_operand *a, int coll, 
   }
   double lo = a->dom.flo < 0 ? -a->dom.flo : a->dom.flo,
          hi = a->dom.fhi < 0 ? -a->dom.fhi : a->dom.fhi;
+  bool numbers = wl_only(a, WL_M(WL_T_INT) | WL_M(WL_T_REAL));
+  double bound = !numbers ? INFINITY : lo > hi ? lo : hi; /* a text may be any number */
   *out = p->n_accs;
   p->accs[p->n_accs++] = (wl_acc){.op = WL_OP__AggDistinct,
                                   .coll = (wl_u8)coll,
-                                  .bound = lo > hi ? lo : hi,
+                                  .bound = bound,
                                   .distinct = use,
                                   .set = p->n_sets};
   wl_domain d = wl_operand_held(a);

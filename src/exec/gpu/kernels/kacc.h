@@ -22,6 +22,11 @@ WL_FN int k_is_real(wl_u32 op) {
   return op == WL_OP__AggMinF || op == WL_OP__AggMaxF;
 }
 
+/* min and max of texts and of values of several types: kbest.h. */
+WL_FN int k_keeps_value(wl_u32 op) {
+  return op == WL_OP__AggMinV || op == WL_OP__AggMaxV;
+}
+
 /* min and max of numbers are two: of the integers, and of the reals. The number of them, and the
 ** opcode of one. */
 WL_FN wl_u32 k_n_bests(wl_u32 op) {

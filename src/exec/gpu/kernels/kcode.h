@@ -63,8 +63,8 @@ WL_FN wl_u64 kc_copy(const wl_kcoder *c, wl_val v) {
 }
 
 /* The code of a value that is not NULL. Returns ~0 if it did not fit, and sets *heap if that was
-** for lack of memory for values. */
-WL_FN wl_u64 kc_find(const wl_kcoder *c, wl_val v, int *heap) {
+** for lack of memory for values. Sets *type to the type of the value of the code. */
+WL_FN wl_u64 kc_find(const wl_kcoder *c, wl_val v, int *heap, wl_u8 *type) {
   const wl_u64 hash = kc_hash(v, (int)c->coll), want = hash | 1ULL << 63;
   for (wl_u64 i = 0; i < KC_STEPS && i < c->n_slots; i++) {
     wl_u64 code = (hash + i) & (c->n_slots - 1);
@@ -75,7 +75,11 @@ WL_FN wl_u64 kc_find(const wl_kcoder *c, wl_val v, int *heap) {
       simt_store_release_u64(p, *heap ? KC_LOST : want);
       return *heap ? ~0ULL : code;
     }
-    if (tag == want && kc_same(c, v, wl_code_value(c->heap + p[1]))) return code;
+    if (tag != want) continue;
+    wl_val known = wl_code_value(c->heap + p[1]);
+    if (!kc_same(c, v, known)) continue;
+    *type = known.t;
+    return code;
   }
   return ~0ULL;
 }
@@ -88,7 +92,9 @@ WL_FN_CALLED void kg_code(wl_u8 *sh, const wl_kgroup *g, wl_u32 coder, const wl_
   K_EACH K_ON(act) {
     wl_val v = k_val(sh, a, K_SLOT);
     int heap = 0, there = v.t != WL_T_NULL;
-    wl_u64 code = there ? kc_find(c, v, &heap) : 0;
+    wl_u8 type = v.t;
+    wl_u64 code = there ? kc_find(c, v, &heap, &type) : 0;
+    if (c->strict && type != v.t) kg_set_full(g, WL_KG_TIED);
     if (code == ~0ULL) {
       kg_set_full(g, (heap ? WL_KG_FULL_HEAP : WL_KG_FULL_CODER) + coder);
       code = 0; /* the scan is repeated */

@@ -154,10 +154,13 @@ WL_FN_CALLED void kg_add_numbers(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr 
                                  const wl_kopnd *a, const k_rows *rows, const wl_u32 *group,
                                  wl_u32 act);
 WL_FN void kg_pour(wl_u8 *sh, const wl_kgroup *g);
-WL_FN_CALLED void kg_add_distinct(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr *in,
-                                  const wl_kopnd *a, const k_rows *rows, wl_u32 act,
-                                  const wl_u32 *group);
+WL_FN_CALLED void kg_add_distinct(const wl_vctx *numbers, wl_u8 *sh, const wl_kgroup *g,
+                                  const wl_kinstr *in, const wl_kopnd *a, const k_rows *rows,
+                                  wl_u32 act, const wl_u32 *group);
 
+WL_FN_CALLED void kg_keep_values(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr *in,
+                                 const wl_kopnd *a, const k_rows *rows, wl_u32 act,
+                                 const wl_u32 *group);
 WL_FN_CALLED void kg_code(wl_u8 *sh, const wl_kgroup *g, wl_u32 coder, const wl_kopnd *d,
                           const wl_kopnd *a, const k_rows *rows, wl_u32 act, const wl_u32 *group);
 WL_FN_CALLED void kg_note_rows(const wl_kgroup *g, const k_rows *rows, wl_u32 act,
@@ -336,7 +339,12 @@ WL_FN_CALLED void kg_note_rows(const wl_kgroup *g, const k_rows *rows, wl_u32 ac
   break;
 #define K_AGG(F)                                                                                   \
   if (in.op == WL_OP__AggDistinct) {                                                               \
-    if (g && (with & K_SETS)) kg_add_distinct(sh, g, &in, a, rows, act, group);                    \
+    if (g && (with & K_SETS))                                                                      \
+      kg_add_distinct(with & K_LONG ? &args->ctx : (const wl_vctx *)0, sh, g, &in, a, rows, act, group); \
+    break;                                                                                         \
+  }                                                                                                \
+  if (k_keeps_value(in.op)) {                                                                      \
+    if (g && (with & K_SETS)) kg_keep_values(sh, g, &in, a, rows, act, group);                     \
     break;                                                                                         \
   }                                                                                                \
   if (g) K_EACH K_LIVE kg_add(sh, g, &in, a, K_SLOT, rows->row[k], group[k]);                      \

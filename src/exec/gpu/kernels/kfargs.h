@@ -20,6 +20,24 @@ typedef struct wl_kmade {
   wl_u32 real;
 } wl_kmade;
 
+/* bases[t] = places[t << WL_K_TABLET_SHIFT] for each tablet t, and places[n] after the last one. */
+enum { WL_K_TABLET_SHIFT = 16 };
+typedef struct wl_ktextbases {
+  const wl_u64 *places; /* [n + 1] */
+  wl_u64 *bases;        /* [n_tablets + 1] */
+  wl_u64 n, n_tablets;
+} wl_ktextbases;
+
+/* Makes a column of texts, or of values of any type. Their bytes are in one heap, at `places`. */
+typedef struct wl_ktextcolumn {
+  wl_kout from;
+  const wl_u64 *places, *bases;
+  wl_u64 *data;  /* of a text its offset from the base of its tablet | length << 32 */
+  wl_u32 *valid; /* a bitmap; or NULL */
+  wl_u8 *tags;   /* of values of any type; or NULL */
+  wl_u64 n;
+} wl_ktextcolumn;
+
 /* Prepares a column of results that leaves the run on the device. What is NULL is not wanted. */
 typedef struct wl_kstay {
   const wl_u64 *v;
@@ -40,13 +58,13 @@ typedef struct wl_kfkeep {
   wl_u32 words, rows_word;
 } wl_kfkeep;
 
-/* keys[i] = the word at `word` of the record at slots[i], minus `minus`. */
+/* keys[i] = the word at `word` of the record at slots[i], minus `minus`. down: ~0 less that. */
 typedef struct wl_kfwords {
   const wl_u64 *table;
   const wl_u32 *slots;
   wl_u64 *keys;
   wl_u64 n;
-  wl_u32 words, word, minus;
+  wl_u32 words, word, minus, down;
 } wl_kfwords;
 
 /* What a column of the finished groups holds: a key, or an aggregate as value/kinds.h names it. */
@@ -61,11 +79,13 @@ typedef enum wl_kfkind {
 
 typedef struct wl_kfcol {
   wl_u64 *v;
-  wl_u32 *valid; /* a bitmap; NULL: the column has no NULLs, or tags */
-  wl_u8 *tags;   /* for integers and reals; or NULL */
+  wl_u32 *valid;   /* a bitmap; NULL: the column has no NULLs, or tags */
+  wl_u8 *tags;     /* for values of several types, and for texts; or NULL */
+  wl_u32 *lengths; /* for texts and blobs, whose values are addresses; or NULL */
   wl_u32 kind;
   wl_u32 part;   /* KEY: its first part */
   wl_u32 zero;   /* KEY: the bit of a zero's sign in the record's first word, from 1; 0: none */
+  wl_u32 coder;  /* KEY: the coder of its codes, from 1; 0: none */
   wl_u32 acc;    /* else: its accumulator */
   wl_i32 anchor; /* of the digits of reals */
 } wl_kfcol;

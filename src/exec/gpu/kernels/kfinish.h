@@ -22,7 +22,8 @@ WL_KERNEL_OF(wl_finish_keep, wl_kfkeep, 512) {
 
 WL_KERNEL_OF(wl_finish_words, wl_kfwords, 512) {
   KO_EACH(i, args->n) {
-    args->keys[i] = args->table[(wl_u64)args->slots[i] * args->words + args->word] - args->minus;
+    wl_u64 word = args->table[(wl_u64)args->slots[i] * args->words + args->word] - args->minus;
+    args->keys[i] = args->down ? ~word : word;
   }
 }
 
@@ -40,7 +41,10 @@ WL_FN wl_val kf_key(const wl_kgroup *g, const wl_kfcol *c, const wl_u64 *record,
   /* a zero has the sign that it has in the first row */
   if (c->zero && v.t == WL_T_REAL && wl_as_f64(v.v) == 0.0)
     v = wl_real(~record[g->first_word] >> (c->zero - 1) & 1 ? -0.0 : 0.0);
-  return v;
+  if (!c->coder || v.t == WL_T_NULL) return v;
+  const wl_kcoder *coder = &g->coders[c->coder - 1];
+  wl_u64 code = coder->word ? record[coder->word] & 0xffffffffULL : v.v;
+  return wl_code_value(coder->heap + coder->table[2 * code + 1]);
 }
 
 /* The least or greatest value. */
@@ -134,6 +138,8 @@ WL_FN wl_val kf_value(const wl_kfinish *args, const wl_kfcol *c, const wl_u64 *r
   case WL_KF_KEY: return kf_key(g, c, record, slot);
   case WL_KF_COUNT: return wl_int(kf_count(g, a, record));
   case WL_KF_BEST:
+    if (k_keeps_value(a->op))
+      return record[a->word] ? kb_value(&g->coders[a->coder], record[a->word]) : wl_null();
     return k_n_bests(a->op) > 1 ? kf_best_number(a->op, record + a->word, args->unsure)
                                 : kf_best(a->op, record + a->word);
   default: return kf_sum(g, c, a, record, args->unsure);
@@ -161,6 +167,7 @@ WL_KERNEL_OF(wl_finish, wl_kfinish, 512) {
       if (there) v = kf_value(args, c, record, slot);
       if (there) c->v[i] = v.t == WL_T_NULL ? 0 : v.v;
       if (there && c->tags) c->tags[i] = v.t;
+      if (there && c->lengths) c->lengths[i] = v.t >= WL_T_TEXT ? v.n : 0;
       if (!c->valid) continue;
       wl_u32 valid = simt_ballot(v.t != WL_T_NULL);
       if (simt_lane() == 0) c->valid[first / 32] = valid;

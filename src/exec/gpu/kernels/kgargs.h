@@ -17,8 +17,9 @@
 **     Min/Max best, extra             Sum of reals      3 digits low, 3 digits high, count
 **     Sum of numbers                  as in 128 bits, digits low and high, count of reals, count
 **     Min/Max of numbers              as of integers, as of reals
+**     Min/Max of any values           2^32 - 1 less the row << 32 | place of the value, from 1
 **
-** An aggregate of DISTINCT values has the words of Count, Sum in 128 bits or Sum of reals, and a set
+** An aggregate of DISTINCT values has the words of Count or of a sum, and a set
 ** (wl_kvalues). The thread that puts a pair of a group and a value into the set adds the value to
 ** the group, so each value is added once. Such a query has a table of groups even without GROUP BY.
 **
@@ -52,6 +53,8 @@ typedef struct wl_kgacc {
   wl_u32 place;   /* its first piece, or whole word, in shared memory */
   wl_u16 counted; /* it has its own count */
   wl_u16 set;     /* of its distinct values, from 1; 0: none */
+  wl_u32 coder;   /* of min and max of any values: what has the memory for them; of sums of distinct
+                  ** values that are codes: their coder */
   double unit;    /* unit of the digits of reals */
 } wl_kgacc;
 
@@ -68,9 +71,10 @@ typedef struct wl_kvalues {
 
 /* A coder (exec/gpu/coded.h): a hash table with open addressing. A free entry is all zero. Else it
 ** has two words: a tag, and the place of the value in the heap. The tag is 1 while the entry is
-** being written, 2 if there was no room for its value, then the hash with the top bit set. A value in
-** the heap is a word with its type and its number of bytes, and then the bytes of a text or blob, or
-** a number. */
+** being written, 2 if there was no room for its value, then the hash with the top bit set. A value
+** in the heap is a word with its type and its number of bytes, and then the bytes of a text or
+** blob, or a number. The coder of a min() or max() of any values has only a heap, for values that
+** were the best for a time. */
 typedef struct wl_kcoder {
   wl_u64 *table;
   wl_u64 n_slots;
@@ -78,8 +82,10 @@ typedef struct wl_kcoder {
   wl_u64 size;  /* words of the heap */
   wl_u64 *used; /* words of the heap that are in use */
   wl_u32 coll;
-  wl_u32 look;    /* its codes stand for values that look the same */
-  wl_u32 word;    /* looks: the word of a record that has the first row's code; 0: no look */
+  wl_u32 look;   /* its codes stand for values that look the same; of min and max: equal values may
+                 ** look different */
+  wl_u32 strict; /* its values are added: an integer that is equal to a real is WL_KG_TIED */
+  wl_u32 word;   /* looks: the word of a record that has the first row's code; 0: no look */
 } wl_kcoder;
 
 /* A value in the heap. */
@@ -90,12 +96,14 @@ WL_FN wl_val wl_code_value(const wl_u64 *w) {
 }
 
 /* What wl_kgroup.full is set to: the table of groups was full, or a set, or a coder, or the heap of
-** a coder. The number of the set or coder is added. */
+** a coder. The number of the set or coder is added. TIED: values to be added are equal but have
+** different types, so that only the order of rows tells which one counts. */
 enum {
   WL_KG_FULL_GROUPS = 1,
   WL_KG_FULL_SET = 2,
   WL_KG_FULL_CODER = 64,
-  WL_KG_FULL_HEAP = 128
+  WL_KG_FULL_HEAP = 128,
+  WL_KG_TIED = 192
 };
 
 enum { WL_KG_KEYS = 16, WL_KG_PARTS = 2 * WL_KG_KEYS, WL_KG_ACCS = 32 };

@@ -104,6 +104,18 @@ WL_FN void kg_add_best(wl_u8 *sh, const wl_kgroup *g, wl_u32 op, wl_u32 word, wl
   }
 }
 
+/* Adds a number to accumulator `index`, an AggSumV. */
+WL_FN void kg_add_number(wl_u8 *sh, const wl_kgroup *g, wl_u32 index, wl_u32 slot, wl_val v) {
+  const wl_kgacc *acc = &g->accs[index];
+  if (v.t == WL_T_REAL) {
+    kg_add_real(sh, g, index, slot, acc->word + 4, acc->place + 8, wl_as_f64(v.v));
+    kg_count(sh, g, slot, acc->word + 10, acc->place + 14);
+  } else {
+    kg_add_wide(sh, g, acc, slot, (wl_i64)v.v);
+  }
+  if (acc->counted) kg_count(sh, g, slot, acc->word + 11, acc->place + 15);
+}
+
 /* AggSumV, AggMinN or AggMaxN for the rows `act`. */
 WL_FN_CALLED void kg_add_numbers(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr *in,
                                  const wl_kopnd *a, const k_rows *rows, const wl_u32 *group,
@@ -113,18 +125,11 @@ WL_FN_CALLED void kg_add_numbers(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr 
     wl_val v = k_val(sh, a, K_SLOT);
     wl_u32 real = v.t == WL_T_REAL;
     if (v.t == WL_T_NULL) continue;
-    if (in->op != WL_OP__AggSumV) {
+    if (in->op == WL_OP__AggSumV)
+      kg_add_number(sh, g, (wl_u32)in->d, group[k], v);
+    else
       kg_add_best(sh, g, k_best_op(in->op, real), acc->word + 2 * real, acc->place + 2 * real,
                   group[k], v.v, g->row0 + rows->row[k]);
-      continue;
-    }
-    if (real) {
-      kg_add_real(sh, g, (wl_u32)in->d, group[k], acc->word + 4, acc->place + 8, wl_as_f64(v.v));
-      kg_count(sh, g, group[k], acc->word + 10, acc->place + 14);
-    } else {
-      kg_add_wide(sh, g, acc, group[k], (wl_i64)v.v);
-    }
-    if (acc->counted) kg_count(sh, g, group[k], acc->word + 11, acc->place + 15);
   }
 }
 
@@ -272,6 +277,7 @@ WL_FN wl_u32 kg_find(wl_u8 *sh, const wl_kgroup *g, const wl_kopnd *opnds, wl_u3
 
 #include "exec/gpu/kernels/kcode.h"
 #include "exec/gpu/kernels/kset.h"
+#include "exec/gpu/kernels/kbest.h"
 
 /* ---- the block's own table */
 
@@ -294,6 +300,7 @@ WL_FN void kg_flush_acc(wl_u8 *sh, const wl_kgroup *g, const wl_kgacc *acc, wl_u
   wl_u64 *to = kg_record(g, slot) + acc->word;
   wl_u32 place = acc->place, numbers = acc->op == WL_OP__AggSumV;
   wl_u32 n_sums = acc->op == WL_OP__AggSumI ? 1 : acc->op == WL_OP__AggSumX || numbers ? 4 : 0;
+  if (k_keeps_value(acc->op)) return; /* it is in global memory */
   if (acc->op >= WL_OP__AggMinI) {
     for (wl_u32 c = 0; c < g->copies; c++)
       for (wl_u32 j = 0; j < 2 * k_n_bests(acc->op); j++)

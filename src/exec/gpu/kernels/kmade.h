@@ -1,6 +1,6 @@
 /*
-** Result rows become columns that stay on the device: for later pipelines (wl_made), or for the
-** user (wl_stay). Included by kernels.h.
+** Result rows become columns that stay on the device: for later pipelines (wl_made,
+** wl_text_values), or for the user (wl_stay). Included by kernels.h.
 **
 ** Grid: any number of blocks. A warp handles 32 rows at a time, so that it writes whole words of
 ** the bitmap. No shared memory. The facts are joined by atomics; their order does not matter.
@@ -42,6 +42,33 @@ WL_KERNEL_OF(wl_made, wl_kmade, 512) {
   km_join(&args->facts[WL_KM_GREATEST], greatest);
   km_join(&args->facts[WL_KM_LEAST], least);
   if (simt_lane() == 0 && n_values) (void)simt_atomic_add_u64(&args->facts[WL_KM_VALUES], n_values);
+}
+
+WL_KERNEL_OF(wl_text_bases, wl_ktextbases, 512) {
+  KO_EACH(t, args->n_tablets + 1) {
+    args->bases[t] = args->places[t < args->n_tablets ? t << WL_K_TABLET_SHIFT : args->n];
+  }
+}
+
+WL_KERNEL_OF(wl_text_values, wl_ktextcolumn, 512) {
+  const wl_u64 n_warps = (wl_u64)simt_gdim() * (simt_bdim() / 32);
+  const wl_u64 mine = (wl_u64)simt_bid() * (simt_bdim() / 32) + simt_warp();
+  const wl_kout *from = &args->from;
+  for (wl_u64 first = mine * 32; first < args->n; first += n_warps * 32) {
+    wl_u64 i = first + simt_lane();
+    int there = i < args->n;
+    wl_u8 t = there && (!from->t || from->t[i]) ? WL_T_TEXT : WL_T_NULL;
+    if (t && from->type == WL_R_ANY) t = from->t[i];
+    wl_u64 v = 0;
+    if (t >= WL_T_TEXT)
+      v = (args->places[i] - args->bases[i >> WL_K_TABLET_SHIFT]) | (wl_u64)from->n[i] << 32;
+    else if (t != WL_T_NULL)
+      v = from->v[i];
+    if (there) args->data[i] = v;
+    if (there && args->tags) args->tags[i] = t;
+    wl_u32 word = simt_ballot(t != WL_T_NULL);
+    if (args->valid && simt_lane() == 0) args->valid[first / 32] = word;
+  }
 }
 
 WL_KERNEL_OF(wl_stay, wl_kstay, 512) {

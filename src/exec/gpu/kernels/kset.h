@@ -57,11 +57,21 @@ WL_FN_CALLED void kg_note_rows(const wl_kgroup *g, const k_rows *rows, wl_u32 ac
   K_EACH K_ON(act) k_max_word(kg_record(g, group[k]) + g->row_word, kg_rank(g, rows->row[k]));
 }
 
+/* Adds the number of the value of a code to accumulator `index`. */
+WL_FN_CALLED void kg_add_coded(const wl_vctx *numbers, wl_u8 *sh, const wl_kgroup *g, wl_u32 index,
+                               wl_u64 code, wl_u32 slot) {
+  const wl_kcoder *c = &g->coders[g->accs[index].coder];
+  wl_vctx ctx = *numbers;
+  wl_val v = wl_code_value(c->heap + c->table[2 * code + 1]);
+  if (v.t >= WL_T_TEXT) v = wl_op_SumArg(&ctx, v, wl_null(), 0);
+  kg_add_number(sh, g, index, slot, v);
+}
+
 /* Runs AggDistinct for the rows `act` of a thread, whose groups are at the slots `group`. NULLs do
-** not count. */
-WL_FN_CALLED void kg_add_distinct(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr *in,
-                                  const wl_kopnd *a, const k_rows *rows, wl_u32 act,
-                                  const wl_u32 *group) {
+** not count. numbers: for sums of codes; NULL: there are none. */
+WL_FN_CALLED void kg_add_distinct(const wl_vctx *numbers, wl_u8 *sh, const wl_kgroup *g,
+                                  const wl_kinstr *in, const wl_kopnd *a, const k_rows *rows,
+                                  wl_u32 act, const wl_u32 *group) {
   const wl_kgacc *acc = &g->accs[in->d];
   const wl_kvalues *s = &g->sets[acc->set - 1];
   wl_kinstr add = *in;
@@ -69,7 +79,10 @@ WL_FN_CALLED void kg_add_distinct(wl_u8 *sh, const wl_kgroup *g, const wl_kinstr
   K_EACH K_ON(act) {
     if (!k_valid(sh, a, K_SLOT)) continue;
     int put = ks_put(s, group[k], k_bits(sh, a, K_SLOT));
-    if (put > 0) kg_add(sh, g, &add, a, K_SLOT, rows->row[k], group[k]);
+    if (put > 0 && acc->op == WL_OP__AggSumV && numbers)
+      kg_add_coded(numbers, sh, g, (wl_u32)in->d, k_bits(sh, a, K_SLOT), group[k]);
+    else if (put > 0)
+      kg_add(sh, g, &add, a, K_SLOT, rows->row[k], group[k]);
     if (put < 0) kg_set_full(g, WL_KG_FULL_SET + acc->set - 1);
   }
 }

@@ -136,6 +136,14 @@ WL_FN wl_u64 simt_atomic_max_u64(wl_u64 *p, wl_u64 v) {
 WL_FN wl_u64 simt_atomic_cas_u64(wl_u64 *p, wl_u64 expected, wl_u64 desired) {
   return atomicCAS(p, expected, desired);
 }
+WL_FN wl_u64 simt_atomic_cas_release_u64(wl_u64 *p, wl_u64 expected, wl_u64 desired) {
+  wl_u64 old;
+  asm volatile("atom.release.gpu.cas.b64 %0, [%1], %2, %3;"
+               : "=l"(old)
+               : "l"(p), "l"(expected), "l"(desired)
+               : "memory");
+  return old;
+}
 
 WL_FN wl_u32 simt_load_u32(const wl_u32 *p) {
   return *(const volatile wl_u32 *)p;
@@ -340,6 +348,13 @@ WL_FN wl_u64 simt_atomic_cas_u64(wl_u64 *p, wl_u64 expected, wl_u64 desired) {
   wl_u64 old = expected;
   wl_simt_bool swapped =
       __atomic_compare_exchange_n(p, &old, desired, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  wl_sim_touched(swapped && expected != desired);
+  return old;
+}
+WL_FN wl_u64 simt_atomic_cas_release_u64(wl_u64 *p, wl_u64 expected, wl_u64 desired) {
+  wl_u64 old = expected;
+  wl_simt_bool swapped =
+      __atomic_compare_exchange_n(p, &old, desired, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
   wl_sim_touched(swapped && expected != desired);
   return old;
 }

@@ -65,7 +65,7 @@ static wl_status finish_pass(wl_pipe *e, wl_device_state *s, wl_error *err) {
   wl_status rc = WL_OK;
   bool unmatched = e->p->source == WL_SOURCE_UNMATCHED;
   if (!to->on_device && s->groups_stay)
-    rc = wl_dgroups_finish(s->groups, e->tally != NULL, &to->made, &to->on_device, err);
+    rc = wl_dgroups_finish(s->groups, e->tally != NULL, &to->made, &to->on_device, e->stop, err);
   /* the CPU could not start again after the first */
   if (unmatched && !wl_dgroups_one_pass(s->groups))
     return wl_not_taken(err, "groups of unmatched rows that need several passes");

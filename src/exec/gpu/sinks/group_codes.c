@@ -30,7 +30,9 @@ static wl_u64 most_slots(const wl_dgroups *g) {
 }
 
 static wl_u64 most_words(const wl_dgroups *g) {
-  return room_of(g) / 8;
+  enum { FEW = 1 }; /* places in it have 32 bits in the records of groups, and begin with 1 */
+  wl_u64 n = room_of(g) / 8, most = 0xffffffffULL - FEW;
+  return n < most ? n : most;
 }
 
 static wl_status make_table(wl_dgroups *g, wl_kcoder *c, wl_u64 n, wl_error *err) {
@@ -65,6 +67,7 @@ wl_status wl_dgroups_codes_plan(wl_dgroups *g, const wl_program *p, wl_error *er
   for (int k = 0; k < g->coded.n; k++) {
     g->coders[k].coll = g->coded.coders[k].coll;
     g->coders[k].look = g->coded.coders[k].look;
+    g->coders[k].strict = g->coded.coders[k].strict;
   }
   return WL_OK;
 }
@@ -78,7 +81,7 @@ wl_status wl_dgroups_codes_open(wl_dgroups *g, wl_error *err) {
   g->k.coders = g->d_coders;
   for (int k = 0; k < n && !rc; k++) {
     g->coders[k].used = used + k;
-    rc = make_table(g, &g->coders[k], slots, err);
+    if (!g->coded.coders[k].keeps) rc = make_table(g, &g->coders[k], slots, err);
     if (!rc) rc = make_heap(g, &g->coders[k], FIRST_WORDS, err);
   }
   return rc;
@@ -89,7 +92,8 @@ wl_status wl_dgroups_codes_clear(wl_dgroups *g, wl_error *err) {
   wl_status rc = WL_OK;
   if (!n) return WL_OK;
   for (size_t k = 0; k < n && !rc; k++)
-    rc = g->d->fill(g->d, g->coders[k].table, 0, table_bytes(&g->coders[k]), err);
+    if (g->coders[k].table)
+      rc = g->d->fill(g->d, g->coders[k].table, 0, table_bytes(&g->coders[k]), err);
   if (!rc) rc = g->d->copy_in(g->d, g->d_coders, g->coders, n * sizeof *g->coders, err);
   return rc ? rc : g->d->fill(g->d, g->d_coders + n, 0, n * 8, err);
 }
@@ -101,7 +105,8 @@ wl_status wl_dgroups_codes_grow(wl_dgroups *g, wl_u64 full, wl_error *err) {
   wl_status rc = heap ? g->d->copy_out(g->d, &used, c->used, 8, err) : WL_OK;
   if (rc) return rc;
   if (before >= (heap ? most_words(g) : most_slots(g)))
-    return wl_not_taken(err, "the keys do not fit into a device_budget of %lld", g->d->budget);
+    return wl_not_taken(err, "the %s do not fit into a device_budget of %lld",
+                        c->table ? "keys" : "values of min() and max()", g->d->budget);
   if (heap) return make_heap(g, c, used * 2 > before * 4 ? used * 2 : before * 4, err);
   return make_table(g, c, before * GROWTH, err);
 }
@@ -113,13 +118,14 @@ wl_status wl_dgroups_codes_fetch(wl_dgroups *g, wl_error *err) {
   for (int k = 0; k < g->coded.n && !rc; k++) {
     wl_kcoder *c = &g->coders[k], *to = &g->fetched[k];
     wl_u64 used = 0;
-    if (!g->coded.coders[k].shown) continue;
+    if (!g->coded.coders[k].shown && !g->coded.coders[k].keeps) continue;
     wl_mem_free(to->table);
     wl_mem_free(to->heap);
     *to = *c;
     to->heap = NULL;
-    to->table = wl_mem_alloc(table_bytes(c));
-    rc = to->table ? g->d->copy_out(g->d, to->table, c->table, table_bytes(c), err) : wl_nomem(err);
+    to->table = wl_mem_alloc(table_bytes(c) + 1);
+    if (!to->table) rc = wl_nomem(err);
+    if (!rc && c->table) rc = g->d->copy_out(g->d, to->table, c->table, table_bytes(c), err);
     if (!rc) rc = g->d->copy_out(g->d, &used, c->used, 8, err);
     if (!rc && !(to->heap = wl_mem_alloc((size_t)used * 8 + 8))) rc = wl_nomem(err);
     if (!rc && used) rc = g->d->copy_out(g->d, to->heap, c->heap, used * 8, err);
@@ -131,6 +137,11 @@ wl_val wl_dgroups_of_code(const wl_dgroups *g, int coder, wl_val code) {
   const wl_kcoder *c = &g->fetched[coder];
   if (code.t == WL_T_NULL) return code;
   return wl_code_value(c->heap + c->table[2 * code.v + 1]);
+}
+
+wl_val wl_dgroups_kept_value(const wl_dgroups *g, int coder, wl_u64 word) {
+  if (!word) return wl_null();
+  return wl_code_value(g->fetched[coder].heap + ((word & 0xffffffffULL) - 1));
 }
 
 void wl_dgroups_codes_close(wl_dgroups *g) {

@@ -110,7 +110,8 @@ static void lay_out_accs(wl_dgroups *g) {
   k->rows_word = words++;
   if (k->first_word) k->first_word = words++;
   k->row_word = p->by_first ? words++ : 0;
-  for (int i = 0; i < g->coded.n; i++) g->coders[i].word = g->coded.coders[i].look ? words++ : 0;
+  for (int i = 0; i < g->coded.n; i++)
+    g->coders[i].word = g->coded.coders[i].look && !g->coded.coders[i].keeps ? words++ : 0;
   for (int i = 0; i < p->n_accs; i++) {
     wl_kgacc *a = &g->k.accs[i];
     a->op = p->accs[i].op;
@@ -121,7 +122,8 @@ static void lay_out_accs(wl_dgroups *g) {
       if (p->code[pc].op == a->op && p->code[pc].d == i) a->counted = counted(p, p->code[pc].a);
     if (g->k.mode == WL_KG_ONE) a->counted = 1; /* its rows are not counted */
     if (a->op == WL_OP__AggDistinct) {
-      a->op = wl_dgroups_set_op(p, i);
+      a->op = wl_dgroups_set_op(g->whole, i);
+      if (a->op == WL_OP__AggSumV) a->coder = (wl_u32)g->coded.of_set[p->accs[i].set];
       a->set = (wl_u16)(p->accs[i].set + 1);
       a->counted = 1;
     }
@@ -132,6 +134,12 @@ static void lay_out_accs(wl_dgroups *g) {
     case WL_OP__AggSumX: words += 4, pieces += 8; break;
     case WL_OP__AggSumF: words += 6, pieces += 6; break;
     case WL_OP__AggSumV: words += 11, pieces += 15; break;
+    case WL_OP__AggMinV:
+    case WL_OP__AggMaxV:
+      a->coder = (wl_u32)g->coded.of_acc[i];
+      a->counted = 0;
+      words += 1;
+      break;
     default: {
       wl_u32 n = a->op == WL_OP__AggMinN || a->op == WL_OP__AggMaxN ? 4 : 2;
       a->place = whole;
@@ -218,12 +226,16 @@ static bool has_coded_keys(const wl_dgroups *g) {
 /* Whether records keep numbers of rows, which have 32 bits there. */
 static bool notes_rows(const wl_dgroups *g) {
   bool looks = false;
-  for (int k = 0; k < g->coded.n; k++) looks |= g->coded.coders[k].look;
+  for (int k = 0; k < g->coded.n; k++) looks |= g->coded.coders[k].look || g->coded.coders[k].keeps;
   return looks || g->k.row_word;
 }
 
+static wl_status too_many_rows(wl_error *err) {
+  return wl_not_taken(err, "more than 2^32 rows for sums or first rows of groups");
+}
+
 static wl_status choose(wl_dgroups *g, wl_lowered *low, wl_error *err) {
-  if (g->p->n_keys == 0 && !g->p->n_sets) {
+  if (wl_gathers_in_slots(g->p)) {
     g->k.mode = WL_KG_ONE;
     g->k.n_slots = g->k.n_parts = 1;
     lay_out_accs(g);
@@ -289,6 +301,7 @@ wl_status wl_dgroups_open(const wl_program *p, wl_device *d, wl_i64 n_rows, wl_l
   if (!g) return wl_nomem(err);
   wl_arena_init(&g->arena);
   g->p = &g->coded.p;
+  g->whole = p;
   g->d = d;
   g->n_rows = (wl_u64)n_rows;
   g->k.n_accs = (wl_u32)p->n_accs;
@@ -296,8 +309,7 @@ wl_status wl_dgroups_open(const wl_program *p, wl_device *d, wl_i64 n_rows, wl_l
   wl_status rc = wl_dgroups_codes_plan(g, p, err);
   p = g->p;
   if (!rc) rc = choose(g, low, err);
-  if (!rc && notes_rows(g) && g->n_rows >= 0xffffffffULL)
-    rc = wl_not_taken(err, "too many rows to number them, for the first rows of groups");
+  if (!rc && notes_rows(g) && g->n_rows >= 0xffffffffULL) rc = too_many_rows(err);
   wl_u64 n_sums = 0, n_pack = PACK_BYTES < g->room / 8 ? PACK_BYTES : (wl_u64)g->room / 8;
   for (int k = 0; k < p->n_accs; k++)
     n_sums += g->k.accs[k].op == WL_OP__AggSumF || g->k.accs[k].op == WL_OP__AggSumV;
@@ -347,6 +359,8 @@ void wl_dgroups_close(wl_dgroups *g) {
 static wl_status grow(wl_dgroups *g, wl_u64 full, wl_error *err) {
   wl_u64 largest = largest_hash(g), n = g->k.n_slots * GROWTH;
   bool grown = full >= WL_KG_FULL_CODER;
+  if (full == WL_KG_TIED)
+    return wl_not_taken(err, "a sum of DISTINCT values, of which some are equal but of two types");
   if (grown) {
     wl_status rc = wl_dgroups_codes_grow(g, full, err);
     if (rc) return rc;
@@ -424,8 +438,8 @@ static bool has_row_limit(const wl_dgroups *g) {
 /* first_row: all rows of the pass have smaller numbers so far. */
 wl_status wl_dgroups_launch(wl_dgroups *g, const wl_kargs *args, wl_i64 first_row, unsigned grid,
                             unsigned threads, size_t n_shared, wl_error *err) {
-  if ((wl_u64)first_row + args->n_rows > 0xffffffffULL && has_row_limit(g))
-    return wl_not_taken(err, "sums or first rows of more than 2^32 rows");
+  if ((wl_u64)first_row + args->n_rows >= 0xffffffffULL && has_row_limit(g))
+    return too_many_rows(err);
   wl_status rc = launch(g, args, first_row, grid, threads, n_shared, err);
   g->n_launches++;
   g->n_elsewhere += g->d->queue != 0;

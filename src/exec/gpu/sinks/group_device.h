@@ -60,7 +60,7 @@ wl_status wl_dgroups_fetch(wl_dgroups *g, const wl_groups_to *to, wl_stop *stop,
 ** host must do it: if there are several passes, a sum() that may overflow, or reals that do not fit
 ** the digits. Then `out` is empty, and the groups are still there. exact: the host must know how many
 ** groups there are; else out->live may say which rows count. */
-wl_status wl_dgroups_finish(wl_dgroups *g, bool exact, wl_rows *out, bool *done,
+wl_status wl_dgroups_finish(wl_dgroups *g, bool exact, wl_rows *out, bool *done, wl_stop *stop,
                             wl_error *err) WL_MUST;
 /* Whether the host need not look at the counters of the launches: nothing can be full, and no rows
 ** are left to the host. */

@@ -95,6 +95,8 @@ static void part_of(const wl_dgroups *g, int k, const wl_u64 *record, wl_group_p
     break;
   case WL_OP__AggMinN:
   case WL_OP__AggMaxN: out->best = best_number(a->op, w, tied); break;
+  case WL_OP__AggMinV:
+  case WL_OP__AggMaxV: out->best = wl_dgroups_kept_value(g, (int)a->coder, w[0]); break;
   default: out->best = best_value(a->op, w[0], w[1]);
   }
   out->count = (wl_i64)(a->counted ? w[n_sums] : record[g->k.rows_word]);

@@ -15,9 +15,6 @@ wl_status wl_dgroups_sets_fit(const wl_program *p, wl_error *err) {
   for (int k = 0; k < p->n_sets; k++) {
     if (p->accs[p->sets[k].acc].distinct == WL_DISTINCT_CONCAT)
       return wl_not_taken(err, "aggregates that follow the order of rows run on the CPU only");
-    if (p->sets[k].reg.type > WL_R_REAL && p->accs[p->sets[k].acc].distinct != WL_DISTINCT_COUNT)
-      return wl_not_taken(err, "sums of DISTINCT values that are %s run on the CPU only",
-                          p->sets[k].reg.type == WL_R_TEXT ? "text" : "of several types");
   }
   return WL_OK;
 }
@@ -25,6 +22,7 @@ wl_status wl_dgroups_sets_fit(const wl_program *p, wl_error *err) {
 wl_u32 wl_dgroups_set_op(const wl_program *p, int acc) {
   const wl_set *s = &p->sets[p->accs[acc].set];
   if (p->accs[acc].distinct == WL_DISTINCT_COUNT) return WL_OP__AggCount;
+  if (wl_adds_codes(p, s)) return WL_OP__AggSumV;
   return s->reg.type == WL_R_REAL ? WL_OP__AggSumF : WL_OP__AggSumX;
 }
 

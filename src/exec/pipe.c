@@ -86,12 +86,10 @@ void wl_pipe_close(wl_pipe *e) {
 void wl_pipe_leave_device(wl_pipe *e) {
   wl_device_end(e);
   e->device = NULL;
-  e->next_row = (wl_i64)e->next_tablet << WL_TABLET_SHIFT;
   wl_executed_pipeline(WL_ON_CPU, e->p);
 }
 
 bool wl_pipe_done(const wl_pipe *e) {
-  if (e->device) return e->next_tablet >= e->n_tablets;
   return e->n_pieces == 0 && e->next_row >= e->n_rows;
 }
 

@@ -69,10 +69,9 @@ typedef struct wl_pipe {
   wl_moved *moved;   /* what the run has moved */
   wl_i64 n_repeated; /* after WL_NOT_TAKEN: rows that left and that the CPU will make again */
   bool refused;      /* after WL_NOT_TAKEN: the sink has no room, so the CPU cannot help */
-  int next_tablet, n_tablets;
   struct wl_device_state *state;
   /* in progress */
-  wl_i64 next_row;
+  wl_i64 next_row;   /* the rows before it have been given to workers or, on a device, are done */
   bool fetched;      /* the lookups of its joins are in host memory */
   int wave;          /* pieces in the next wave */
   int n_threads;     /* that run it; 1: the calling thread is alone so far */

@@ -203,9 +203,9 @@ static wl_status list_query(wl_schedule *x, wl_node *node, const wl_listed *of, 
   first->on_device = r->device != NULL;
   first->orders_on_device = r->device && !wl_dorder_plan(r->program).why;
   for (int k = 0; k < r->snap.n_cols; k++)
-    first->n_col_bytes +=
-        first->on_device ? (wl_i64)wl_devcol_bytes(r->snap.cols[k], 0, r->snap.cols[k]->n_tablets)
-                         : (wl_i64)r->snap.cols[k]->n_bytes;
+    first->n_col_bytes += first->on_device
+                              ? (wl_i64)wl_devcol_bytes(r->snap.cols[k], 0, r->snap.cols[k]->n_rows)
+                              : (wl_i64)r->snap.cols[k]->n_bytes;
   bool of_rows = first->orders_on_device; /* a device also does the pipeline over these rows */
   const wl_program *groups = NULL;
   for (wl_pipeline *p = first; p && !rc; p = p->next) {

@@ -200,17 +200,12 @@ static wl_i64 batch_step(const wl_run *r) {
   return step;
 }
 
-static int n_tablets(wl_i64 n_rows) {
-  return (int)((n_rows + WL_TABLET_ROWS - 1) >> WL_TABLET_SHIFT);
-}
-
 /* The groups are the source: columns on the device that has made them, or on the host. */
 static wl_status set_groups(wl_run *r, wl_pipe *e, wl_error *err) {
   if (r->groups.on_device && e->device) {
     e->cols = r->groups.made.cols;
     e->live = r->groups.made.live;
     e->n_rows = r->groups.made.n_rows;
-    e->n_tablets = n_tablets(e->n_rows);
     e->transfer.mode = WL_TRANSFER_CACHED; /* they are there */
     return WL_OK;
   }
@@ -231,13 +226,11 @@ static wl_status set_source(wl_run *r, wl_pipe *e, wl_error *err) {
     e->cols = r->snap.cols;
     e->n_rows = r->snap.n_rows;
     e->step = wl_pipe_step(e->p, e->n_rows, e->threads);
-    e->n_tablets = n_tablets(e->n_rows);
     break;
   case WL_SOURCE_UNMATCHED:
     e->cols = r->snap.cols;
     e->n_rows = e->p->joins[e->p->unmatched].n_rows;
     e->step = wl_pipe_step(e->p, e->n_rows, e->threads);
-    e->n_tablets = n_tablets(e->n_rows);
     break;
   case WL_SOURCE_GROUPS: return set_groups(r, e, err);
   case WL_SOURCE_SORTED:

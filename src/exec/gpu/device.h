@@ -57,7 +57,7 @@ typedef enum wl_kernel {
   WL_N_KERNELS
 } wl_kernel;
 
-/* Queue 0 is for general use. The other queues run blocks of tablets (exec/gpu/run_device.c). */
+/* Queue 0 is for general use. The other queues run blocks of rows (exec/gpu/run_device.c). */
 enum { WL_QUEUES = 9, WL_EVENTS = 8, WL_DEV_ALIGN = 512 };
 
 typedef struct wl_device {

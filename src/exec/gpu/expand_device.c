@@ -1,6 +1,6 @@
 /*
 ** Blocks with Expands on a device: joins that find several rows, or all rows. The block is split
-** at its Expands (lower.h). The first part scans tablets and produces tuples. A tuple holds the row
+** at its Expands (lower.h). The first part scans rows and produces tuples. A tuple holds the row
 ** numbers of the sources so far, and the range of its candidates in the next source. A piece of all
 ** combinations of tuples and candidates becomes lists of row numbers, and the next part runs over
 ** these lists. That part produces tuples again, unless it is the last one, whose rows and
@@ -16,17 +16,22 @@
 ** 2. A launch covers at most CHUNK_MOST combinations, and a wave takes little longer than WAVE_NS,
 **    so that the runner can check whether to go on. Tuples stay on the device between waves.
 ** 3. wl_expansion_leave can stop at any point between launches. Then the CPU can go on at
-**    e->next_tablet: rows of these tablets that were already emitted will be skipped, and other
+**    e->next_row: rows of this block that were already emitted will be skipped, and other
 **    sinks start again.
 ** 4. A launch that adds rows to the groups does not run twice. If it fails half-way, the groups are
-**    cleared, and the scan begins again at the first tablet (gather.c).
+**    cleared, and the scan begins again at the first row (gather.c).
 */
 #include "exec/gpu/launch.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include <string.h>
 
-enum { CHUNK_FIRST = 1 << 16, CHUNK_MOST = 2000000, CHUNK_LEAST = 1 << 10, BLOCK_MOST = 64 };
+enum {
+  CHUNK_FIRST = 1 << 16,
+  CHUNK_MOST = 2000000,
+  CHUNK_LEAST = 1 << 10,
+  BLOCK_MOST = 64 * WL_TABLET_ROWS
+};
 /* The first chunk if rows are sorted: a launch that makes all of them can sort them. */
 enum { CHUNK_SORTED = 1 << 20 };
 /* Candidates of a tuple in the first round of a test, and how many times more in each round. */
@@ -49,12 +54,12 @@ struct wl_expansion {
   int n_parts;
   wl_lowered *lows;  /* [n_parts - 1]: all parts but the last */
   tuples *levels;    /* [n_parts - 1]: the tuples of all parts but the last */
-  bool open;         /* tablets e->next_tablet to `end` are in progress */
-  int end, group;    /* `group`: how many tablets to scan next */
+  bool open;         /* rows e->next_row to `end` are in progress */
+  wl_i64 end, block; /* `block`: how many rows to scan next */
   wl_u64 chunk;      /* combinations in the next launch */
   wl_u64 most;       /* combinations in a launch at most */
   wl_u64 n_combined; /* combinations that the last part has processed */
-  wl_i64 n_given;    /* rows of the tablets in progress that the run already has */
+  wl_i64 n_given;    /* rows of the block in progress that the run already has */
   wl_error why;      /* if set, the CPU must take over at the next wave */
 };
 typedef struct wl_expansion expansion;
@@ -67,7 +72,7 @@ wl_status wl_expansion_open(wl_pipe *e, wl_device_state *s, wl_error *err) {
   bool sorts = e->p->sink == WL_SINK_SORT || e->p->sink == WL_SINK_DISTINCT;
   x->chunk = sorts ? CHUNK_SORTED : CHUNK_FIRST;
   x->most = CHUNK_MOST;
-  x->group = BLOCK_MOST;
+  x->block = BLOCK_MOST;
   x->lows = WL_NEW_N(&s->arena, wl_lowered, n);
   x->levels = WL_NEW_N(&s->arena, tuples, n);
   if (s->arena.failed) return wl_nomem(err);
@@ -77,7 +82,7 @@ wl_status wl_expansion_open(wl_pipe *e, wl_device_state *s, wl_error *err) {
     rc = wl_lower(&s->arena, e->p, e->device, e->transfer.block_threads, k, &x->lows[k], err);
     makes_text |= x->lows[k].makes_text;
   }
-  s->text_room = makes_text ? (wl_u64)1 << 20 : 0;
+  s->text_room = wl_launch_text_room(e->device, makes_text);
   s->mode = WL_TRANSFER_CACHED;
   s->depth = 1;
   return rc;
@@ -181,7 +186,7 @@ static wl_status keep_tuples(wl_launch *l, int part, wl_error *err) {
 static wl_launch launch_of(wl_pipe *e, wl_device_state *s, int part) {
   wl_launch l = {.e = e, .d = e->device, .s = s, .low = low_of(s, part)};
   l.n_fetch = e->p->n_results;
-  l.first = l.end = e->next_tablet;
+  l.first = l.end = e->next_row;
   return l;
 }
 
@@ -195,23 +200,22 @@ static wl_status take(wl_pipe *e, expansion *x, wl_launch *l, wl_error *err) {
   return WL_OK;
 }
 
-/* Runs the first part over the next tablets. */
+/* Runs the first part over the next block. */
 static wl_status scan_block(wl_pipe *e, wl_device_state *s, wl_error *err) {
   expansion *x = s->expansion;
   wl_launch l = launch_of(e, s, 0);
   size_t row_bytes = wl_launch_row_bytes(&l) + (has_test(s, 0) ? 16 : 8);
-  wl_i64 most = e->device->budget / 8 / (wl_i64)(row_bytes << WL_TABLET_SHIFT);
-  int n = most < 1 ? 1 : most < x->group ? (int)most : x->group;
-  if (e->next_tablet == 0) x->n_combined = 0; /* a pass begins */
-  l.end = e->n_tablets - l.first < n ? e->n_tablets : l.first + n;
-  l.row0 = (wl_u64)l.first << WL_TABLET_SHIFT;
+  wl_i64 most = e->device->budget / 8 / (wl_i64)row_bytes;
+  wl_i64 n = wl_block_rows(most < x->block ? most : x->block);
+  if (e->next_row == 0) x->n_combined = 0; /* a pass begins */
+  l.end = wl_block_end(e, l.first, n);
   bool restart;
   wl_status rc = run_part(&l, &restart, err);
   if (!rc) rc = keep_tuples(&l, 0, err);
-  int end = l.end;
+  wl_i64 end = l.end;
   wl_launch_close(&l);
-  if (rc == WL_FULL && n > 1) {
-    x->group = n / 2;
+  if (rc == WL_FULL && end - e->next_row > WL_BLOCK_LEAST) {
+    x->block = wl_block_rows((end - e->next_row) / 2);
     return WL_OK;
   }
   if (rc) return rc;
@@ -288,7 +292,7 @@ static wl_status make_piece(wl_pipe *e, wl_device_state *s, int part, int to, tu
 
 /* Whether the next n combinations of a part's tuples are all that the last part runs over. */
 static bool is_whole(const wl_pipe *e, const expansion *x, int part, wl_u64 n) {
-  if (e->next_tablet > 0 || x->end < e->n_tablets || x->n_combined) return false;
+  if (e->next_row > 0 || x->end < e->n_rows || x->n_combined) return false;
   for (int k = 0; k < part; k++)
     if (x->levels[k].at < x->levels[k].total) return false;
   return x->levels[part].at + n == x->levels[part].total;
@@ -329,7 +333,7 @@ static wl_status run_piece(wl_pipe *e, wl_device_state *s, int part, wl_error *e
   if (t->at == t->total && !t->passed) drop_tuples(e->device, t);
   if (ordered) { /* the rows are results: the CPU cannot make them again */
     x->open = false;
-    e->next_tablet = x->end;
+    e->next_row = x->end;
   }
   if (n == x->chunk && x->chunk < x->most / 2) x->chunk *= 2;
   return WL_OK;
@@ -368,7 +372,7 @@ static wl_status next_round(wl_pipe *e, wl_device_state *s, int part, wl_error *
 
 /* ---- waves */
 
-/* Makes one launch, or ends the tablets in progress. */
+/* Makes one launch, or ends the block in progress. */
 static wl_status step(wl_pipe *e, wl_device_state *s, wl_error *err) {
   expansion *x = s->expansion;
   for (int part = x->n_parts - 2; part >= 0; part--) {
@@ -378,7 +382,7 @@ static wl_status step(wl_pipe *e, wl_device_state *s, wl_error *err) {
   }
   if (!x->open) return scan_block(e, s, err);
   x->open = false;
-  e->next_tablet = x->end;
+  e->next_row = x->end;
   return WL_OK;
 }
 
@@ -389,9 +393,9 @@ void wl_expansion_leave(wl_pipe *e, wl_device_state *s) {
     e->n_repeated = x->n_given;
   } else if (e->p->source == WL_SOURCE_UNMATCHED) {
     e->refused = !e->p->grouped; /* the sink also has rows of the pipelines before */
-  } else {                       /* the sink has some rows of these tablets */
+  } else {                       /* the sink has some rows of this block */
     s->restarts = true;
-    e->next_tablet = 0;
+    e->next_row = 0;
   }
 }
 
@@ -400,7 +404,7 @@ wl_status wl_expansion_wave(wl_pipe *e, wl_device_state *s, wl_error *err) {
   double start = wl_clock_ns();
   wl_status rc = x->why.code;
   if (rc) *err = x->why;
-  while (!rc && e->next_tablet < e->n_tablets) {
+  while (!rc && e->next_row < e->n_rows) {
     rc = step(e, s, err);
     if (e->streams && s->ready.first) break; /* there are rows to give */
     if (wl_clock_ns() - start > WAVE_NS) break;

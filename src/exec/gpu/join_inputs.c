@@ -21,7 +21,7 @@ static wl_status copy_input(wl_pipe *e, wl_column *c, wl_lookup *l, wl_way way, 
 static wl_status hold(wl_pipe *e, wl_device_state *s, wl_column *c, wl_lookup *l, bool *far,
                       wl_error *err) {
   wl_i64 budget = e->device->budget,
-         n = (wl_i64)(c ? wl_devcol_bytes(c, 0, c->n_tablets) : wl_devlookup_bytes(l));
+         n = (wl_i64)(c ? wl_devcol_bytes(c, 0, c->n_rows) : wl_devlookup_bytes(l));
   wl_way near = e->transfer.pinned ? WL_WAY_STAGED : WL_WAY_DIRECT;
   wl_error other;
   bool remote = c ? wl_column_is_remote(c) : l->on_device && !atomic_load(&l->on_host);
@@ -78,9 +78,9 @@ wl_status wl_join_inputs_hold(wl_pipe *e, wl_device_state *s, wl_error *err) {
 wl_kcol wl_join_inputs_column(const wl_launch *l, int k) {
   const wl_column *c = l->e->cols[k];
   wl_kcol none = {.phys = c->phys};
-  bool scanned = wl_column_source(l->e->p, k) == 0 && !l->combined &&
-                 l->e->p->source != WL_SOURCE_UNMATCHED;
-  int first = scanned ? l->first : 0;
+  bool scanned =
+      wl_column_source(l->e->p, k) == 0 && !l->combined && l->e->p->source != WL_SOURCE_UNMATCHED;
+  wl_i64 first = scanned ? l->first : 0;
   return c->n_tablets ? wl_devcol_from(wl_devcol_find(l->d, c, l->s->far[k]), first) : none;
 }
 
@@ -127,7 +127,7 @@ wl_kjoin wl_join_inputs_join(const wl_launch *launch, int k, wl_key_part *parts)
   out.marks = launch->s->marks ? launch->s->marks[k] : NULL;
   out.drops_lost = j->how == WL_HOW_INNER || j->how == WL_HOW_SEMI;
   out.drops_found = j->how == WL_HOW_ANTI && !cut; /* a test will tell */
-  if (!l->n_rows) return out; /* like a join without keys: no row is found */
+  if (!l->n_rows) return out;                      /* like a join without keys: no row is found */
   wl_devarrays a = wl_devlookup_arrays(launch->d, l, launch->s->far[p->n_columns + k]);
   out.words = a.words;
   out.slots = a.slots;

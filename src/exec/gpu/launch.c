@@ -186,7 +186,7 @@ static unsigned grid_size(const launch *l) {
   return (unsigned)(l->n_tiles < most ? l->n_tiles : most);
 }
 
-/* Copies this launch's tablets of the columns that are not resident. */
+/* Copies this launch's rows of the columns that are not resident. */
 static wl_status copy_columns(launch *l, wl_error *err) {
   wl_pipe *e = l->e;
   double start = wl_clock_ns();
@@ -228,7 +228,7 @@ static bool reads_host(const launch *l) {
 static bool is_unwatched(const launch *l) {
   const wl_pipe *e = l->e;
   const wl_device_state *s = l->s;
-  bool whole = l->first == 0 && l->end == e->n_tablets && !l->queue && !l->combined;
+  bool whole = l->first == 0 && l->end == e->n_rows && !l->queue && !l->combined;
   bool uncounted =
       e->build ? e->build->uncounted : s->groups_stay && !e->tally && wl_dgroups_is_sure(s->groups);
   return uncounted && whole && s->resident && !reads_host(l) && l->low->only_numbers &&
@@ -239,9 +239,10 @@ static bool is_unwatched(const launch *l) {
 wl_status wl_launch_open(launch *l, wl_error *err) {
   wl_pipe *e = l->e;
   wl_device_state *s = l->s;
-  wl_i64 left = e->n_rows - ((wl_i64)l->first << WL_TABLET_SHIFT),
-         most = (wl_i64)(l->end - l->first) << WL_TABLET_SHIFT;
-  if (!l->combined) l->n_rows = (wl_u64)(left < most ? left : most);
+  if (!l->combined) {
+    l->n_rows = (wl_u64)(l->end - l->first);
+    l->row0 = (wl_u64)l->first;
+  }
   l->n_tiles = (l->n_rows + wl_tile_rows(l->low) - 1) / wl_tile_rows(l->low);
   l->grid = grid_size(l);
   l->d->queue = l->queue;
@@ -349,7 +350,7 @@ wl_status wl_launch_finish(launch *l, wl_u64 *text_room, wl_error *err) {
   for (int k = 0; k < WL_K_BUILT && l->e->build; k++)
     l->e->build->built[k] += l->counters[C_BUILT + k];
   double start = wl_clock_ns();
-  if (l->e->p->sink == WL_SINK_GROUPS) l->e->next_tablet = l->end;
+  if (l->e->p->sink == WL_SINK_GROUPS) l->e->next_row = l->end;
   wl_sink_kind sink = l->e->p->sink;
   if (sink == WL_SINK_DISTINCT || sink == WL_SINK_SORT) rc = wl_gather_order(l, err);
   if (!rc && wl_rows_can_stay(l)) {
@@ -385,7 +386,7 @@ wl_status wl_launch_take(launch *l, wl_error *err) {
   if (!rc && l->results) rc = wl_results_push(l, err);
   if (!rc) wl_device_rows_add(l);
   wl_launch_took(l->s, WL_TIME_RESULTS, start);
-  if (!rc) l->e->next_tablet = l->end;
+  if (!rc) l->e->next_row = l->end;
   if (!rc && l->ordered) l->s->ordered = true;
   return rc;
 }

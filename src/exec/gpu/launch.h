@@ -1,5 +1,5 @@
 /*
-** A launch of the interpreter kernel over a block of tablets, and the rows it produces. Shared by
+** A launch of the interpreter kernel over a block of rows, and the rows it produces. Shared by
 ** run_device.c, which plans the blocks of a run, launch.c, which starts a launch and waits for it,
 ** and results.c, which moves rows to the host. The caller holds the device's lock.
 */
@@ -49,7 +49,7 @@ typedef struct wl_device_state {
   int depth;                      /* launches in progress at once */
   struct wl_launch *ring;         /* [WL_STREAM_BLOCKS_MOST] */
   double ns[WL_TIMES];            /* nanoseconds of this wave spent waiting */
-  int group, most;                /* tablets in the next block, and in any block at most */
+  wl_i64 block, most;             /* rows in the next block, and in any block at most */
   wl_u64 text_room;               /* bytes for text that the kernel makes */
   wl_dgroups *groups;             /* groups that are on the device; else NULL */
   wl_dorder order;                /* what the device does of DISTINCT and ORDER BY */
@@ -70,9 +70,9 @@ typedef struct wl_launch {
   wl_device_state *s;
   const wl_lowered *low; /* the code that it runs */
   int queue;
-  int first, end;        /* tablets [first, end), if it scans a table */
+  wl_i64 first, end;     /* rows [first, end), if it scans a table */
   bool whole;            /* it makes all rows of the pipeline */
-  bool combined;         /* it runs over n_rows combinations instead of tablets */
+  bool combined;         /* it runs over n_rows combinations instead of a range of rows */
   const wl_klist *lists; /* [n_lists]: the row numbers of these combinations */
   int n_lists;
   wl_u32 *passed; /* of a part that tests candidates: see wl_kargs */
@@ -128,11 +128,35 @@ void wl_launch_close(wl_launch *l);
 size_t wl_launch_row_bytes(const wl_launch *l);
 size_t wl_launch_given_bytes(const wl_pipe *e, const wl_device_state *s);
 
+/* Blocks have whole tablets; if a tablet has no room on the device, they are parts of one. Parts
+** are multiples of the least block, so that wide loads are aligned and bitmaps begin with a word.
+ */
+enum { WL_BLOCK_LEAST = 4096 };
+
+/* The largest size of a block with at most n rows. */
+static inline wl_i64 wl_block_rows(wl_i64 n) {
+  wl_i64 unit = n < WL_TABLET_ROWS ? WL_BLOCK_LEAST : WL_TABLET_ROWS;
+  return n < unit ? unit : n / unit * unit;
+}
+
+/* The end of a block of such a size that begins at row `first`: no part goes beyond its tablet. */
+static inline wl_i64 wl_block_end(const wl_pipe *e, wl_i64 first, wl_i64 size) {
+  wl_i64 of_tablet = WL_TABLET_ROWS - first % WL_TABLET_ROWS;
+  if (of_tablet < WL_TABLET_ROWS && size > of_tablet) size = of_tablet;
+  return e->n_rows - first < size ? e->n_rows : first + size;
+}
+
+/* The room for text that kernels make, to begin with. */
+static inline wl_u64 wl_launch_text_room(const wl_device *d, bool makes_text) {
+  wl_u64 most = (wl_u64)d->budget / 16, room = 1 << 20;
+  return !makes_text ? 0 : most < room ? most : room;
+}
+
 /* expand_device.c: blocks with Expands. */
 wl_status wl_expansion_open(wl_pipe *e, wl_device_state *s, wl_error *err) WL_MUST;
 void wl_expansion_forget(wl_pipe *e, wl_device_state *s); /* drops all work in progress */
 void wl_expansion_close(wl_pipe *e, wl_device_state *s);
-/* Makes some launches. e->next_tablet moves when all rows that its tablets expand to are done. */
+/* Makes some launches. e->next_row moves when all rows that a block expands to are done. */
 wl_status wl_expansion_wave(wl_pipe *e, wl_device_state *s, wl_error *err) WL_MUST;
 /* Prepares the run so that the CPU can go on, or start again. */
 void wl_expansion_leave(wl_pipe *e, wl_device_state *s);
@@ -143,7 +167,7 @@ wl_status wl_join_inputs_hold(wl_pipe *e, wl_device_state *s, wl_error *err) WL_
 /* Whether column k is one of these inputs: it belongs to a joined source, or to any source of a
 ** block with Expands. */
 bool wl_join_inputs_has(const wl_pipe *e, int k);
-/* Whether launches scan column k, tablet by tablet. */
+/* Whether launches scan column k, block by block. */
 static inline bool wl_launch_scans(const wl_pipe *e, int k) {
   return wl_column_source(e->p, k) == 0 && !wl_join_inputs_has(e, k);
 }
@@ -157,9 +181,9 @@ wl_status wl_gather_order(wl_launch *l, wl_error *err) WL_MUST;
 /* Whether the device finishes the groups, and they stay there (wl_device_state.groups_stay). */
 bool wl_gather_stays(const wl_pipe *e);
 /* Called when a wave's launches have ended. Checks the groups, and gives them to the run after the
-** last tablet. The caller goes on at e->next_tablet. */
+** last row. The caller goes on at e->next_row. */
 wl_status wl_gather_wave(wl_pipe *e, wl_device_state *s, wl_error *err) WL_MUST;
-/* Clears the groups. The scan begins again at the first tablet. */
+/* Clears the groups. The scan begins again at the first row. */
 wl_status wl_gather_restart(wl_pipe *e, wl_device_state *s, wl_error *err) WL_MUST;
 void wl_gather_forget(wl_pipe *e); /* the host's part of wl_gather_restart */
 /* Appends a sentence to the note of the run. */

@@ -1,5 +1,5 @@
 /*
-** Pipelines on a device: processes blocks of tablets on the CUDA device or the simulator.
+** Pipelines on a device: processes blocks of rows on the CUDA device or the simulator.
 **
 ** Invariants:
 ** 1. The device is locked during a wave. Between waves it holds nothing of the pipeline except
@@ -7,7 +7,7 @@
 ** 2. WL_NOT_TAKEN leaves the pipeline where it was, so that the CPU can continue from there. With
 **    aggregates, the CPU starts from the beginning.
 ** 3. Each launch has its own queue of the device. Blocks are launched, and their results taken, in
-**    row order. e->next_tablet advances when they are taken.
+**    row order. e->next_row advances when they are taken.
 */
 #include "exec/gpu/launch.h"
 #include "exec/gpu/unmatched.h"
@@ -16,32 +16,34 @@
 #include "exec/zone.h"
 #include <string.h>
 
-/* LAUNCH_MOST: the most tablets in a launch, because row numbers have 32 bits. SCAN_BLOCKS: a scan
+/* LAUNCH_MOST: the most rows in a launch, because row numbers have 32 bits. SCAN_BLOCKS: a scan
 ** whose rows go to the user is cut into so many launches. */
-enum { BLOCK_BYTES = 64 << 20, WAVE_BLOCKS = 16, LAUNCH_MOST = 1 << 14, SCAN_BLOCKS = 4 };
+enum { BLOCK_BYTES = 64 << 20, WAVE_BLOCKS = 16, LAUNCH_MOST = 1 << 30, SCAN_BLOCKS = 4 };
 /* How many staging buffers (wl_device.n_stage) the rows of a block of such a scan take at most, and
 ** those of a wave about. More would stay pinned until the user has read them. */
 enum { BLOCK_STAGES = 4, WAVE_STAGES = 16 };
 
 typedef wl_launch launch;
 
-/* ---- groups */
+/* ---- blocks */
 
-/* Device bytes that one tablet needs, with or without its columns. */
-static size_t tablet_bytes(const wl_pipe *e, const wl_device_state *s, bool columns) {
-  size_t n = 4096 + 6 * WL_DEV_ALIGN * (size_t)(e->p->n_columns + e->p->n_results);
+/* Device bytes that a block of up to a tablet needs, with or without its columns. */
+static wl_i64 block_bytes(const wl_pipe *e, const wl_device_state *s, wl_i64 rows, bool columns) {
+  wl_i64 all = e->n_rows < WL_TABLET_ROWS ? e->n_rows : WL_TABLET_ROWS;
+  wl_i64 n = 4096 + 6 * WL_DEV_ALIGN * (wl_i64)(e->p->n_columns + e->p->n_results);
+  if (rows > all) rows = all;
   for (int k = 0; k < e->p->n_columns && columns; k++) {
     const wl_column *c = e->cols[k];
-    size_t most = 0;
+    wl_i64 most = 0;
     for (int t = 0; t < c->n_tablets && wl_launch_scans(e, k); t++) {
-      size_t b = wl_devcol_bytes(c, t, t + 1);
+      wl_i64 b = (wl_i64)wl_devcol_bytes(c, (wl_i64)t << WL_TABLET_SHIFT,
+                                         ((wl_i64)t + 1) << WL_TABLET_SHIFT);
       if (b > most) most = b;
     }
-    n += most;
+    n += most * rows / all;
   }
-  size_t rows = e->n_rows < WL_TABLET_ROWS ? (size_t)e->n_rows : (size_t)WL_TABLET_ROWS;
-  n += rows * wl_launch_given_bytes(e, s);
-  return n + (rows / wl_tile_rows(&s->low) + 1) * 8;
+  n += rows * (wl_i64)wl_launch_given_bytes(e, s);
+  return n + (rows / (wl_i64)wl_tile_rows(&s->low) + 1) * 8;
 }
 
 /* Copies the columns to the device if they are not there, and keeps them there for this wave. */
@@ -77,30 +79,62 @@ static wl_status hold_join_inputs(wl_pipe *e, wl_device_state *s, wl_error *err)
   return rc;
 }
 
-/* How many tablets a launch should have, so that the rows of one leave while the next one runs; 0:
+/* How many rows a launch should have, so that the rows of one leave while the next one runs; 0:
 ** any number. Rows that the device needs together must not leave so. If few rows pass, the launches
 ** cost little: the host prepares one while another runs. */
-static int tablets_to_leave(const wl_pipe *e, const wl_device_state *s) {
+static wl_i64 rows_to_leave(const wl_pipe *e, const wl_device_state *s) {
   const wl_device *d = e->device;
   bool rows = e->p->source == WL_SOURCE_TABLE && e->p->sink == WL_SINK_ROWS && e->streams;
   if (!rows || e->made || e->stays || e->build || e->needed >= 0 || !s->resident) return 0;
   if (s->mode != WL_TRANSFER_CACHED || e->transfer.stream_blocks < 2) return 0;
-  int blocks = e->n_tablets / d->least_tablets;
+  int n_tablets = (int)((e->n_rows + WL_TABLET_ROWS - 1) >> WL_TABLET_SHIFT);
+  int blocks = n_tablets / d->least_tablets;
   if (blocks > SCAN_BLOCKS) blocks = SCAN_BLOCKS;
-  int n = blocks > 1 ? (e->n_tablets + blocks - 1) / blocks : e->n_tablets;
+  int n = blocks > 1 ? (n_tablets + blocks - 1) / blocks : n_tablets;
   size_t most = BLOCK_STAGES * d->n_stage / (wl_launch_given_bytes(e, s) << WL_TABLET_SHIFT);
   if ((size_t)n > most) n = most > 1 ? (int)most : 1;
-  return n < e->n_tablets ? n : 0;
+  return n < n_tablets ? (wl_i64)n << WL_TABLET_SHIFT : 0;
 }
 
-/* Chooses the transfer mode, residency and the size of blocks. */
-static wl_status plan_groups(wl_pipe *e, wl_device_state *s, wl_error *err) {
+/* Chooses how many launches are in progress at once, and the size of blocks. room: device memory
+** for all of them. fixed: what a block needs whatever its size. */
+static wl_status plan_blocks(wl_pipe *e, wl_device_state *s, wl_i64 room, wl_i64 fixed,
+                             wl_error *err) {
+  bool there = s->resident || wl_launch_mapped(s);
+  wl_i64 full = block_bytes(e, s, WL_TABLET_ROWS, true);
+  wl_i64 each = there ? block_bytes(e, s, WL_TABLET_ROWS, false) : full, n = 0;
+  wl_i64 leaves = rows_to_leave(e, s);
+  s->depth = s->mode == WL_TRANSFER_STREAM || leaves ? e->transfer.stream_blocks : 1;
+  while ((n = (room / s->depth - fixed) / each) < 1 && s->depth > 1) s->depth--;
+  if (n >= 1 && !s->resident && s->mode != WL_TRANSFER_SERIAL) {
+    /* blocks large enough to keep the copies busy, and enough blocks to overlap */
+    wl_i64 most = BLOCK_BYTES / full, share = (e->n_rows >> WL_TABLET_SHIFT) / (2 * s->depth);
+    if (s->depth > 1 && share < most) most = share;
+    if (n > most) n = most > 1 ? most : 1;
+  }
+  wl_i64 rows = n < LAUNCH_MOST >> WL_TABLET_SHIFT ? n << WL_TABLET_SHIFT : LAUNCH_MOST;
+  if (n < 1)
+    for (rows = WL_TABLET_ROWS / 2; block_bytes(e, s, rows, !there) + fixed > room; rows /= 2)
+      if (rows == WL_BLOCK_LEAST)
+        return wl_not_taken(err,
+                            "a block of %d rows needs %lld bytes, %lld are left on the device; "
+                            "device_budget is %lld",
+                            (int)WL_BLOCK_LEAST, block_bytes(e, s, rows, !there) + fixed,
+                            room > 0 ? room : 0, e->device->budget);
+  if (leaves && rows > leaves) rows = leaves;
+  s->block = s->most = rows;
+  if (e->needed >= 0 && s->block > 4 * WL_TABLET_ROWS) s->block = 4 * WL_TABLET_ROWS;
+  return WL_OK;
+}
+
+/* Chooses the transfer mode, residency and blocks. */
+static wl_status plan_transfer(wl_pipe *e, wl_device_state *s, wl_error *err) {
   wl_device *d = e->device;
   const wl_transfer *want = &e->transfer;
-  wl_i64 n_bytes = 0, bare = (wl_i64)tablet_bytes(e, s, false), fixed = 1 << 16;
+  wl_i64 n_bytes = 0, bare = block_bytes(e, s, WL_TABLET_ROWS, false), fixed = 1 << 16;
   for (int k = 0; k < e->p->n_columns; k++)
-    if (wl_launch_scans(e, k)) n_bytes += (wl_i64)wl_devcol_bytes(e->cols[k], 0, e->n_tablets);
-  s->text_room = s->low.makes_text ? (wl_u64)1 << 20 : 0;
+    if (wl_launch_scans(e, k)) n_bytes += (wl_i64)wl_devcol_bytes(e->cols[k], 0, e->n_rows);
+  s->text_room = wl_launch_text_room(d, s->low.makes_text);
   fixed += (wl_i64)s->text_room;
   wl_i64 held = s->n_join_bytes + (s->groups ? wl_dgroups_bytes(s->groups) : 0) +
                 (e->build ? e->build->n_bytes : 0);
@@ -123,26 +157,8 @@ static wl_status plan_groups(wl_pipe *e, wl_device_state *s, wl_error *err) {
       s->mode == WL_TRANSFER_CACHED || (wl_launch_mapped(s) && n_bytes <= d->mapped_budget);
   hold_residents(e, s);
   if (!s->resident && s->mode == WL_TRANSFER_CACHED) s->mode = WL_TRANSFER_STREAM;
-  wl_i64 room = d->budget - held - (s->mode == WL_TRANSFER_CACHED ? n_bytes : 0);
-  wl_i64 full = (wl_i64)tablet_bytes(e, s, true);
-  wl_i64 each = s->resident || wl_launch_mapped(s) ? bare : full, n = 0;
-  int leaves = tablets_to_leave(e, s);
-  s->depth = s->mode == WL_TRANSFER_STREAM || leaves ? want->stream_blocks : 1;
-  while ((n = (room / s->depth - fixed) / each) < 1 && s->depth > 1) s->depth--;
-  if (n < 1)
-    return wl_not_taken(err, "a tablet needs %lld bytes on the device; device_budget is %lld",
-                        each + fixed, d->budget);
-  if (!s->resident && s->mode != WL_TRANSFER_SERIAL) {
-    /* blocks large enough to keep the copies busy, and enough blocks to overlap */
-    wl_i64 most = BLOCK_BYTES / full, share = e->n_tablets / (2 * s->depth);
-    if (s->depth > 1 && share < most) most = share;
-    if (n > most) n = most > 1 ? most : 1;
-  }
-  if (leaves && n > leaves) n = leaves;
-  if (n > LAUNCH_MOST) n = LAUNCH_MOST;
-  s->group = s->most = n < e->n_tablets ? (int)n : e->n_tablets;
-  if (e->needed >= 0 && s->group > 4) s->group = 4;
-  return WL_OK;
+  return plan_blocks(e, s, d->budget - held - (s->mode == WL_TRANSFER_CACHED ? n_bytes : 0), fixed,
+                     err);
 }
 
 /* The most rows that groups may be made from. The number of joined rows is unknown, so this allows
@@ -171,7 +187,7 @@ static wl_status open_state(wl_pipe *e, wl_error *err) {
   if (!rc && e->p->grouped)
     rc = wl_dgroups_open(e->p, e->device, rows_at_most(e, s), &s->low, &s->groups, err);
   s->groups_stay = !rc && e->p->grouped && wl_gather_stays(e);
-  return rc || s->expansion ? rc : plan_groups(e, s, err);
+  return rc || s->expansion ? rc : plan_transfer(e, s, err);
 }
 
 void wl_device_end(wl_pipe *e) {
@@ -198,23 +214,30 @@ void wl_device_end(wl_pipe *e) {
   e->state = NULL;
 }
 
+/* Whether a block that begins at a row can leave its tablet out. */
+static bool skips(const wl_pipe *e, wl_i64 row) {
+  return row % WL_TABLET_ROWS == 0 && wl_zone_skips(e->p, e->cols, (int)(row >> WL_TABLET_SHIFT));
+}
+
 /*
-** The next block of tablets [*first, *end) from `from` on. If the columns must be copied, tablets
-** that their zone maps rule out are skipped, unless only a few lie between others.
+** The next block, rows [*first, *end), from `from` on. If the columns must be copied, tablets that
+** their zone maps rule out are skipped, unless only a few lie between others.
 */
-static void next_block(const wl_pipe *e, const wl_device_state *s, int from, int *first, int *end) {
+static void next_block(const wl_pipe *e, const wl_device_state *s, wl_i64 from, wl_i64 *first,
+                       wl_i64 *end) {
   enum { FEW = 4 };
   int skipped = 0;
   *first = from;
   bool skip = !s->resident && e->p->source != WL_SOURCE_UNMATCHED;
-  while (skip && *first < e->n_tablets - 1 && wl_zone_skips(e->p, e->cols, *first)) ++*first;
-  for (*end = *first; *end < e->n_tablets && *end < *first + s->group; ++*end) {
-    bool skips = skip && wl_zone_skips(e->p, e->cols, *end);
-    skipped = skips ? skipped + 1 : 0;
+  while (skip && e->n_rows - *first > WL_TABLET_ROWS && skips(e, *first)) *first += WL_TABLET_ROWS;
+  wl_i64 last = wl_block_end(e, *first, s->block);
+  for (*end = *first; skip && *end < last; *end += WL_TABLET_ROWS) {
+    skipped = skips(e, *end) ? skipped + 1 : 0;
     if (skipped < FEW) continue;
-    *end -= FEW - 1;
+    *end -= (FEW - 1) * WL_TABLET_ROWS;
     return;
   }
+  *end = last;
 }
 
 /*
@@ -224,14 +247,15 @@ static void next_block(const wl_pipe *e, const wl_device_state *s, int from, int
 */
 static wl_status run_blocks(wl_pipe *e, wl_device_state *s, int n, wl_u64 *text_room,
                             wl_error *err) {
-  int opened = 0, done = 0, next = e->next_tablet, depth = s->depth;
+  int opened = 0, done = 0, depth = s->depth;
+  wl_i64 next = e->next_row;
   int running = depth > 2 ? depth - 1 : depth; /* leave one place for rows that come back */
   launch *coming = NULL;
   wl_status rc = WL_OK;
   size_t most = e->streams ? WAVE_STAGES * e->device->n_stage : SIZE_MAX;
   while (!rc) {
     int n_running = opened - done - (coming != NULL);
-    bool more = opened < n && next < e->n_tablets && s->n_ready < most;
+    bool more = opened < n && next < e->n_rows && s->n_ready < most;
     if (more && opened - done < depth && n_running < running) {
       launch *l = &s->ring[opened % depth];
       memset(l, 0, sizeof *l);
@@ -242,8 +266,7 @@ static wl_status run_blocks(wl_pipe *e, wl_device_state *s, int n, wl_u64 *text_
       l->queue = depth > 1 ? 1 + opened % depth : 0;
       l->n_fetch = e->p->n_results;
       next_block(e, s, next, &l->first, &l->end);
-      l->whole = l->first == 0 && l->end == e->n_tablets;
-      l->row0 = (wl_u64)l->first << WL_TABLET_SHIFT;
+      l->whole = l->first == 0 && l->end == e->n_rows;
       next = l->end;
       opened++;
       rc = wl_launch_open(l, err);
@@ -276,21 +299,21 @@ static wl_status run_blocks(wl_pipe *e, wl_device_state *s, int n, wl_u64 *text_
 static wl_status one_wave(wl_pipe *e, wl_device_state *s, wl_error *err) {
   for (;;) {
     bool limited = e->needed >= 0;
-    int n = s->depth == 1 ? 1 : limited ? s->depth : WAVE_BLOCKS, from = e->next_tablet;
-    int last = e->n_tablets - from < s->group ? e->n_tablets - from : s->group;
+    int n = s->depth == 1 ? 1 : limited ? s->depth : WAVE_BLOCKS;
+    wl_i64 from = e->next_row, last = wl_block_end(e, from, s->block) - from;
     wl_u64 text_room = 0;
     wl_status rc = run_blocks(e, s, n, &text_room, err);
     if (rc == WL_FULL && e->build) return WL_NOT_TAKEN; /* rows that it has must not come again */
     if (rc == WL_FULL && s->groups && wl_gather_restart(e, s, err)) return WL_NOT_TAKEN;
-    if (!rc && limited) s->group = s->group < s->most / 2 ? 2 * s->group : s->most;
+    if (!rc && limited) s->block = s->block < s->most / 2 ? 2 * s->block : s->most;
     if (rc != WL_FULL) return rc;
-    if (e->next_tablet > from) return WL_OK; /* the next wave will try it again */
+    if (e->next_row > from) return WL_OK; /* the next wave will try it again */
     if (text_room)
       s->text_room = text_room;
     else if (s->depth > 1)
       s->depth = 1;
-    else if (last > 1)
-      s->group = s->most = (last + 1) / 2;
+    else if (last > WL_BLOCK_LEAST)
+      s->block = s->most = wl_block_rows(last / 2);
     else
       return WL_NOT_TAKEN; /* err says why */
   }
@@ -330,9 +353,9 @@ static wl_status give_ready(wl_pipe *e, wl_device_state *s, wl_status rc, wl_err
 ** cannot start the pipelines before again, so then SQLite runs the statement. */
 static wl_status keep_marks(wl_pipe *e, wl_status rc, wl_error *err) {
   wl_error other;
-  bool ends = rc == WL_NOT_TAKEN || (!rc && e->next_tablet >= e->n_tablets);
+  bool ends = rc == WL_NOT_TAKEN || (!rc && e->next_row >= e->n_rows);
   wl_status bad = ends && e->state ? wl_unmatched_fetch(e, e->state, &other) : WL_OK;
-  if (!bad || (rc && e->next_tablet == 0)) return rc;
+  if (!bad || (rc && e->next_row == 0)) return rc;
   *err = other;
   if (e->p->source == WL_SOURCE_UNMATCHED)
     e->refused = true;
@@ -340,7 +363,7 @@ static wl_status keep_marks(wl_pipe *e, wl_status rc, wl_error *err) {
     wl_gather_forget(e);
   else
     e->state->restarts = true;
-  e->next_tablet = 0;
+  e->next_row = 0;
   return WL_NOT_TAKEN;
 }
 
@@ -363,7 +386,7 @@ wl_status wl_device_wave(wl_pipe *e, wl_error *err) {
     bool was = s->resident;
     rc = hold_join_inputs(e, s, err);
     if (!rc && !s->expansion) hold_residents(e, s);
-    if (!rc && was && !s->resident) rc = plan_groups(e, s, err);
+    if (!rc && was && !s->resident) rc = plan_transfer(e, s, err);
   }
   wl_device_state *s = e->state;
   if (!rc) rc = hold_live(e, err);

@@ -76,13 +76,58 @@ typedef struct layout {
   size_t data, valid, tags, heap_base, heap, end;
 } layout;
 
+/* The rows of a tablet that are among rows [first, end), and the bytes of their texts. */
+typedef struct slice {
+  size_t row, n; /* rows [row, row + n) of the tablet */
+  size_t heap, n_heap;
+} slice;
+
+/* The bytes in the heap of the texts among n rows. */
+static void find_heap(const wl_segment *s, wl_u8 phys, slice *of) {
+  const wl_u64 *v = s->data;
+  size_t low = s->n_heap, high = 0;
+  for (size_t i = of->row; i < of->row + of->n; i++) {
+    bool text =
+        phys == WL_P_ANY ? s->tags[i] >= WL_T_TEXT : !s->valid || (s->valid[i >> 3] >> (i & 7) & 1);
+    size_t at = (wl_u32)v[i], end = at + (v[i] >> 32);
+    if (!text || end == at) continue;
+    if (at < low) low = at;
+    if (end > high) high = end;
+  }
+  of->heap = low < high ? low : 0;
+  of->n_heap = low < high ? high - low : 0;
+}
+
+static slice slice_of(const wl_column *c, int t, wl_i64 first, wl_i64 end) {
+  const wl_segment *s = &c->segments[t];
+  wl_i64 base = (wl_i64)t << WL_TABLET_SHIFT;
+  slice of = {.n = (size_t)s->n_rows, .n_heap = s->n_heap};
+  if (first <= base && end - base >= s->n_rows) return of;
+  of.row = first > base ? (size_t)(first - base) : 0;
+  of.n = (size_t)(end - base < s->n_rows ? end - base : s->n_rows) - of.row;
+  if (c->phys >= WL_P_TEXT) find_heap(s, c->phys, &of);
+  return of;
+}
+
+static int tablet_of(wl_i64 row) {
+  return (int)(row >> WL_TABLET_SHIFT);
+}
+
+/* One past the last tablet with rows before `end`. */
+static int tablet_end(const wl_column *c, wl_i64 end) {
+  int n = tablet_of(end + WL_TABLET_ROWS - 1);
+  return n < c->n_tablets ? n : c->n_tablets;
+}
+
 /* Leaves room for at least `cap` rows. */
-static layout lay_out_room(const wl_column *c, int first, int end, size_t cap) {
+static layout lay_out_room(const wl_column *c, wl_i64 first, wl_i64 end, size_t cap) {
   layout l;
   size_t rows = 0, heap = 0;
-  for (int t = first; t < end; t++) {
-    rows += (size_t)c->segments[t].n_rows;
-    heap += c->segments[t].n_heap;
+  int from = tablet_of(first), to = tablet_end(c, end);
+  for (int t = from; t < to; t++) {
+    slice s = slice_of(c, t, first, end);
+    rows += s.n;
+    heap += s.n_heap;
   }
   if (rows < cap) rows = cap;
   bool nullable = (c->domain.mask & WL_M(WL_T_NULL)) != 0 && c->phys != WL_P_ANY;
@@ -90,16 +135,16 @@ static layout lay_out_room(const wl_column *c, int first, int end, size_t cap) {
   l.valid = aligned(rows * (size_t)wl_phys_width(c->phys));
   l.tags = l.valid + (nullable ? aligned((rows + 7) / 8) : 0);
   l.heap_base = l.tags + (c->phys == WL_P_ANY ? aligned(rows) : 0);
-  l.heap = l.heap_base + (c->phys >= WL_P_TEXT ? aligned((size_t)(end - first) * 8) : 0);
+  l.heap = l.heap_base + (c->phys >= WL_P_TEXT ? aligned((size_t)(to - from) * 8) : 0);
   l.end = l.heap + (c->phys >= WL_P_TEXT ? aligned(heap) : 0);
   return l;
 }
 
-static layout lay_out(const wl_column *c, int first, int end) {
+static layout lay_out(const wl_column *c, wl_i64 first, wl_i64 end) {
   return lay_out_room(c, first, end, 0);
 }
 
-size_t wl_devcol_bytes(const wl_column *c, int first, int end) {
+size_t wl_devcol_bytes(const wl_column *c, wl_i64 first, wl_i64 end) {
   return lay_out(c, first, end).end;
 }
 
@@ -116,37 +161,42 @@ static const wl_u8 all[WL_TABLET_ROWS / 8] = {[0 ... WL_TABLET_ROWS / 8 - 1] = 0
 
 /* Lists the pieces to copy: the data of all tablets, then all valid bits, then tags, then heaps.
 ** Returns their number. */
-static int list_pieces(const wl_column *c, int first, int end, const layout *l, wl_u64 *heap_base,
-                       wl_piece *out) {
+static int list_pieces(const wl_column *c, wl_i64 first, wl_i64 end, const layout *l,
+                       wl_u64 *heap_base, wl_piece *out) {
   size_t width = (size_t)wl_phys_width(c->phys), heap = 0;
-  int n = 0;
+  int n = 0, from = tablet_of(first), to = tablet_end(c, end);
   for (int part = 0; part < 4; part++) {
+    size_t row = 0;
     if (part == 1 && l->tags == l->valid) continue;
     if (part == 2 && l->heap_base == l->tags) continue;
     if (part == 3 && c->phys < WL_P_TEXT) continue;
     if (part == 3)
-      out[n++] = (wl_piece){l->heap_base, heap_base, (size_t)(end - first) * sizeof *heap_base};
-    for (int t = first; t < end; t++) {
+      out[n++] = (wl_piece){l->heap_base, heap_base, (size_t)(to - from) * sizeof *heap_base};
+    for (int t = from; t < to; t++) {
       const wl_segment *s = &c->segments[t];
-      size_t row = (size_t)(t - first) << WL_TABLET_SHIFT, rows = (size_t)s->n_rows;
+      slice of = slice_of(c, t, first, end);
       switch (part) {
-      case 0: out[n++] = (wl_piece){row * width, s->data, rows * width}; break;
-      case 1:
-        out[n++] = (wl_piece){l->valid + row / 8, s->valid ? s->valid : all, (rows + 7) / 8};
+      case 0:
+        out[n++] = (wl_piece){row * width, (wl_u8 *)s->data + of.row * width, of.n * width};
         break;
-      case 2: out[n++] = (wl_piece){l->tags + row, s->tags, rows}; break;
-      default:
-        heap_base[t - first] = heap;
-        out[n++] = (wl_piece){l->heap + heap, s->heap, s->n_heap};
-        heap += s->n_heap;
+      case 1:
+        out[n++] =
+            (wl_piece){l->valid + row / 8, s->valid ? s->valid + of.row / 8 : all, (of.n + 7) / 8};
+        break;
+      case 2: out[n++] = (wl_piece){l->tags + row, s->tags + of.row, of.n}; break;
+      default: /* offsets are those in the whole heap: of a part, the base is below 0 */
+        heap_base[t - from] = heap - of.heap;
+        out[n++] = (wl_piece){l->heap + heap, s->heap + of.heap, of.n_heap};
+        heap += of.n_heap;
       }
+      row += of.n;
     }
   }
   return n;
 }
 
-wl_status wl_devcol_open(wl_device *d, size_t n, wl_way way, wl_devcol *out,
-                           const wl_u8 **address, wl_error *err) {
+wl_status wl_devcol_open(wl_device *d, size_t n, wl_way way, wl_devcol *out, const wl_u8 **address,
+                         wl_error *err) {
   memset(out, 0, sizeof *out);
   out->device = d;
   out->n_bytes = n;
@@ -160,7 +210,7 @@ wl_status wl_devcol_open(wl_device *d, size_t n, wl_way way, wl_devcol *out,
   return rc;
 }
 
-wl_status wl_devcol_copy(wl_device *d, const wl_column *c, int first, int end, wl_way way,
+wl_status wl_devcol_copy(wl_device *d, const wl_column *c, wl_i64 first, wl_i64 end, wl_way way,
                          int threads, wl_devcol *out, wl_error *err) {
   layout l = lay_out(c, first, end);
   const wl_u8 *base = NULL;
@@ -174,7 +224,7 @@ wl_status wl_devcol_copy(wl_device *d, const wl_column *c, int first, int end, w
     out->k.heap = base + l.heap;
     out->k.heap_base = (const wl_u64 *)(const void *)(base + l.heap_base);
   }
-  size_t n = (size_t)(end - first);
+  size_t n = (size_t)(tablet_end(c, end) - tablet_of(first));
   wl_u64 *heap_base = wl_mem_zalloc(n * sizeof *heap_base);
   wl_piece *pieces = wl_mem_alloc((4 * n + 1) * sizeof *pieces);
   if (!heap_base || !pieces) rc = wl_nomem(err);
@@ -306,7 +356,7 @@ static wl_status derive_from(wl_device *d, wl_column *c, wl_column *b, wl_way wa
   size_t rows = (size_t)c->n_rows, had = old->cap_rows ? old->cap_rows : (size_t)b->n_rows;
   bool stays = rows <= had && atomic_load(&b->refs) == 1;
   size_t cap = rows <= had ? had : rows > 2 * had ? rows : 2 * had;
-  layout l = lay_out_room(c, 0, c->n_tablets, cap);
+  layout l = lay_out_room(c, 0, c->n_rows, cap);
   int *from = same_tablets(c, b);
   if (!from) return wl_nomem(err);
   wl_status rc = WL_OK;
@@ -370,11 +420,12 @@ wl_status wl_devcol_resident(wl_device *d, wl_column *c, wl_way way, int threads
     if (rc) return rc;
   }
   if (!r) {
-    wl_status rc = mapped ? wl_devcol_map_room(d, (wl_i64)wl_devcol_bytes(c, 0, c->n_tablets), err) : WL_OK;
+    wl_status rc =
+        mapped ? wl_devcol_map_room(d, (wl_i64)wl_devcol_bytes(c, 0, c->n_rows), err) : WL_OK;
     if (rc) return rc;
     r = wl_mem_zalloc(sizeof *r);
     if (!r) return wl_nomem(err);
-    rc = wl_devcol_copy(d, c, 0, c->n_tablets, way, threads, r, err);
+    rc = wl_devcol_copy(d, c, 0, c->n_rows, way, threads, r, err);
     if (rc) {
       wl_mem_free(r);
       return rc;
@@ -424,12 +475,12 @@ void wl_devcol_tick(wl_device *d) {
   d->clock++;
 }
 
-wl_kcol wl_devcol_from(const wl_devcol *c, int first) {
+wl_kcol wl_devcol_from(const wl_devcol *c, wl_i64 first) {
   wl_kcol k = c->k;
-  size_t rows = (size_t)first << WL_TABLET_SHIFT;
+  size_t rows = (size_t)first;
   k.data += rows * (size_t)wl_phys_width((wl_phys)k.phys);
   if (k.valid) k.valid += rows / 8;
   if (k.tags) k.tags += rows;
-  if (k.heap_base) k.heap_base += first;
+  if (k.heap_base) k.heap_base += tablet_of(first);
   return k;
 }

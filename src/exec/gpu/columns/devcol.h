@@ -1,7 +1,7 @@
 /*
 ** Columns on a device. Resident copies hold whole columns and stay between statements, within a
 ** budget. They are in the device's memory, or in pinned host memory that kernels read ("mapped").
-** Temporary copies hold a few tablets for one launch. The lookups of joins have resident copies
+** Temporary copies hold a range of rows for one launch. The lookups of joins have resident copies
 ** too.
 **
 ** Invariants:
@@ -35,10 +35,12 @@ typedef struct wl_devcol {
 wl_status wl_dev_alloc(wl_device *d, size_t n_bytes, void **out, wl_error *err) WL_MUST;
 void wl_dev_free(wl_device *d, void *p, size_t n_bytes);
 
-/* Number of bytes that tablets [first, end) of a column take on a device. */
-size_t wl_devcol_bytes(const wl_column *c, int first, int end);
-/* Copies tablets [first, end) with up to `threads` threads. */
-wl_status wl_devcol_copy(wl_device *d, const wl_column *c, int first, int end, wl_way way,
+/* Number of bytes that rows [first, end) of a column take on a device. first is a multiple of 32.
+** If one of them is no multiple of WL_TABLET_ROWS, and end is not behind the last row, all rows are
+** of one tablet. */
+size_t wl_devcol_bytes(const wl_column *c, wl_i64 first, wl_i64 end);
+/* Copies such rows with up to `threads` threads. */
+wl_status wl_devcol_copy(wl_device *d, const wl_column *c, wl_i64 first, wl_i64 end, wl_way way,
                          int threads, wl_devcol *out, wl_error *err) WL_MUST;
 void wl_devcol_free(wl_devcol *c);
 /* Returns the resident copy of a column. Makes it if there is none, and evicts others for it. */
@@ -68,8 +70,8 @@ typedef struct wl_devarrays {
 wl_devarrays wl_devlookup_arrays(const wl_device *d, const wl_lookup *l, bool mapped);
 /* Counts that a run will use the column, in device memory or mapped. */
 void wl_devcol_use(wl_device *d, wl_column *c, bool mapped);
-/* Addresses of the copy, starting at tablet `first`. */
-wl_kcol wl_devcol_from(const wl_devcol *c, int first);
+/* Addresses of the copy, starting at row `first`. */
+wl_kcol wl_devcol_from(const wl_devcol *c, wl_i64 first);
 /* Starts a run. Columns that it asks for are not evicted until the next run starts. */
 void wl_devcol_tick(wl_device *d);
 

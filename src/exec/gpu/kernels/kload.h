@@ -166,7 +166,7 @@ WL_FN void k_load(const wl_kargs *args, wl_u8 *sh, const wl_kopnd *d, const wl_k
       K_ON(there) tag = c->phys == WL_P_TEXT ? (wl_u8)WL_T_TEXT : c->tags[at[k]];
       if (tag >= WL_T_TEXT) {
         n = (wl_u32)(v[k] >> 32);
-        v[k] = (wl_u64)(size_t)(c->heap + c->heap_base[at[k] >> 16] + (wl_u32)v[k]);
+        v[k] = (wl_u64)(size_t)c->heap + c->heap_base[at[k] >> 16] + (wl_u32)v[k];
       }
       *(wl_u32 *)(void *)(sh + d->n + 4 * s) = n;
       if (c->phys == WL_P_ANY) sh[d->t + s] = tag;

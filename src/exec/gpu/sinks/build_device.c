@@ -52,7 +52,6 @@ static wl_status run(building *x, wl_error *err) {
   wl_pipe e = {.p = in->p,
                .cols = in->cols,
                .n_rows = in->n_rows,
-               .n_tablets = (int)((in->n_rows + WL_TABLET_ROWS - 1) >> WL_TABLET_SHIFT),
                .threads = in->threads,
                .needed = -1,
                .max_text = in->max_text,

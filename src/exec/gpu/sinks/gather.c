@@ -33,7 +33,7 @@ void wl_gather_forget(wl_pipe *e) {
   wl_device_state *s = e->state;
   if (s && s->expansion) wl_expansion_forget(e, s);
   if (e->p->source != WL_SOURCE_UNMATCHED) e->sink->clear(e->sink);
-  e->next_tablet = 0;
+  e->next_row = 0;
 }
 
 wl_status wl_gather_restart(wl_pipe *e, wl_device_state *s, wl_error *err) {
@@ -57,7 +57,7 @@ static wl_status settle_late(wl_device_state *s, wl_device *d, wl_error *err) {
   return rc;
 }
 
-/* Called after the last tablet. Moves the groups to the host, or begins the next pass. */
+/* Called after the last row. Moves the groups to the host, or begins the next pass. */
 static wl_status finish_pass(wl_pipe *e, wl_device_state *s, wl_error *err) {
   bool again = false;
   wl_groups_sink *to = (wl_groups_sink *)e->sink;
@@ -74,7 +74,7 @@ static wl_status finish_pass(wl_pipe *e, wl_device_state *s, wl_error *err) {
     rc = wl_dgroups_fetch(s->groups, &workers, e->stop, &again, err);
     e->refused = rc && unmatched; /* the sink has some of them, and groups of earlier pipelines */
   }
-  if (!rc && again) e->next_tablet = 0;
+  if (!rc && again) e->next_row = 0;
   const char *where = to->on_device || again ? "" : ", finished on the cpu";
   if (e->p->n_keys) wl_gather_note(e, "%s%s", wl_dgroups_way(s->groups), where);
   if (!rc && !again) { /* free device memory now: the statement may stay open for a long time */
@@ -92,7 +92,7 @@ wl_status wl_gather_wave(wl_pipe *e, wl_device_state *s, wl_error *err) {
     wl_gather_forget(e);
     return WL_OK;
   }
-  return e->next_tablet == e->n_tablets ? finish_pass(e, s, err) : WL_OK;
+  return e->next_row == e->n_rows ? finish_pass(e, s, err) : WL_OK;
 }
 
 /* ---- order */
@@ -107,8 +107,8 @@ static wl_status sort_to_check(wl_launch *l, wl_error *err) {
   wl_i64 most = wl_cut_needed(1, wl_cut_needed(o->sort->offset, o->sort->limit));
   wl_status rc = WL_OK;
   bool pays = !o->distinct && o->order && !o->why && most >= 0 && before / 8 > (wl_u64)most;
-  if (pays) rc = wl_dorder_run(l->d, e->p, o, l->outs, e->p->n_results, l->n_rows, n, most, e->stop,
-                               err);
+  if (pays)
+    rc = wl_dorder_run(l->d, e->p, o, l->outs, e->p->n_results, l->n_rows, n, most, e->stop, err);
   if (rc && rc != WL_FULL) return rc;
   if (!pays || rc) {
     wl_gather_note(e, "sorted on the cpu: LIMIT that must not cut between equal rows");

@@ -472,6 +472,9 @@ static void budgets(const char *engine) {
        "on the cpu: the rows"},
       {"8M", "SELECT DISTINCT a FROM t ORDER BY r LIMIT 9", "on the cpu: the rows"},
       {"8M", "SELECT DISTINCT b FROM t", "on the cpu: the rows"},
+      {"700K", "SELECT count(*), sum(x.b), max(x.a) FROM t JOIN t x ON x.k = t.k+1", "a join in"},
+      {"700K", "SELECT t.a, count(x.k), sum(x.b) FROM t LEFT JOIN t x ON x.k = t.k+1 GROUP BY t.a",
+       "a join in"},
       {"64K", "SELECT k, count(*) FROM t GROUP BY k", "cpu"},
       {"64K", "SELECT k, a FROM t ORDER BY b", "cpu"},
   };

@@ -292,7 +292,7 @@ static wl_status make_piece(wl_pipe *e, wl_device_state *s, int part, int to, tu
 
 /* Whether the next n combinations of a part's tuples are all that the last part runs over. */
 static bool is_whole(const wl_pipe *e, const expansion *x, int part, wl_u64 n) {
-  if (e->next_row > 0 || x->end < e->n_rows || x->n_combined) return false;
+  if (e->state->parts || e->next_row > 0 || x->end < e->n_rows || x->n_combined) return false;
   for (int k = 0; k < part; k++)
     if (x->levels[k].at < x->levels[k].total) return false;
   return x->levels[part].at + n == x->levels[part].total;

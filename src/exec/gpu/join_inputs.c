@@ -7,8 +7,10 @@
 ** 1. They are copied as a whole in every transfer mode, and stay for the wave.
 ** 2. They use at most half of the device's budget as long as mapped memory has room for the rest.
 **    Lookups come first. Those that the device has built stay where they are.
+** 3. If they are larger than that, one of the lookups is divided into parts, if possible
+**    (join_parts.h): then only the part of this pass is there, with its columns.
 */
-#include "exec/gpu/launch.h"
+#include "exec/gpu/join_parts.h"
 #include <string.h>
 
 /* Copies a column or a lookup. */
@@ -58,17 +60,22 @@ wl_status wl_join_inputs_hold(wl_pipe *e, wl_device_state *s, wl_error *err) {
   wl_device *d = e->device;
   wl_i64 before = d->n_in;
   wl_status rc = WL_OK;
-  if (!s->far) s->far = WL_NEW_N(&s->arena, bool, p->n_columns + p->n_joins + 1);
+  bool begins = !s->far;
+  if (begins) s->far = WL_NEW_N(&s->arena, bool, p->n_columns + p->n_joins + 1);
   if (!s->far) return wl_nomem(err);
   s->n_join_bytes = 0;
+  if (begins) rc = wl_join_parts_plan(e, s, err);
+  if (!rc && s->parts) rc = wl_join_parts_hold(e, s, err);
+  if (rc == WL_FULL) rc = WL_NOT_TAKEN;
   for (int k = 0; k < p->n_joins && !rc; k++) {
     wl_lookup *l = (wl_lookup *)p->joins[k].lookup; /* this module sets its device copies */
     if (!l && e->build) continue;                   /* that of Build */
     if (!l) return wl_not_taken(err, "join %d has no lookup", k);
-    if (l->n_rows) rc = hold(e, s, NULL, l, &s->far[p->n_columns + k], err);
+    if (l->n_rows && !wl_join_parts_has(s, k))
+      rc = hold(e, s, NULL, l, &s->far[p->n_columns + k], err);
   }
   for (int k = 0; k < p->n_columns && !rc; k++)
-    if (wl_join_inputs_has(e, k) && e->cols[k]->n_tablets)
+    if (wl_join_inputs_has(e, k) && e->cols[k]->n_tablets && !wl_join_parts_has_column(e, k))
       rc = hold(e, s, e->cols[k], NULL, &s->far[k], err);
   /* later launches may use other queues */
   if (!rc && d->n_in != before) rc = d->finish(d, err);
@@ -78,6 +85,7 @@ wl_status wl_join_inputs_hold(wl_pipe *e, wl_device_state *s, wl_error *err) {
 wl_kcol wl_join_inputs_column(const wl_launch *l, int k) {
   const wl_column *c = l->e->cols[k];
   wl_kcol none = {.phys = c->phys};
+  if (wl_join_parts_has_column(l->e, k)) return wl_join_parts_column(l->s, k);
   bool scanned =
       wl_column_source(l->e->p, k) == 0 && !l->combined && l->e->p->source != WL_SOURCE_UNMATCHED;
   wl_i64 first = scanned ? l->first : 0;
@@ -128,6 +136,12 @@ wl_kjoin wl_join_inputs_join(const wl_launch *launch, int k, wl_key_part *parts)
   out.drops_lost = j->how == WL_HOW_INNER || j->how == WL_HOW_SEMI;
   out.drops_found = j->how == WL_HOW_ANTI && !cut; /* a test will tell */
   if (!l->n_rows) return out;                      /* like a join without keys: no row is found */
+  out.mask = out.wrap = l->mask;
+  if (wl_join_parts_has(launch->s, k)) {
+    wl_join_parts_join(launch->s, &out);
+    key_parts(p, j, plan, parts, &out);
+    return out;
+  }
   wl_devarrays a = wl_devlookup_arrays(launch->d, l, launch->s->far[p->n_columns + k]);
   out.words = a.words;
   out.slots = a.slots;
@@ -135,7 +149,6 @@ wl_kjoin wl_join_inputs_join(const wl_launch *launch, int k, wl_key_part *parts)
   out.starts = a.starts;
   out.rows = a.rows;
   out.bits = a.bits;
-  out.mask = l->mask;
   if (plan->kind == WL_KEYS_NONE) {
     out.first = 0;
     out.n_first = (wl_u32)l->n_rows;

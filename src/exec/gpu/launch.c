@@ -231,7 +231,7 @@ static bool is_unwatched(const launch *l) {
   bool whole = l->first == 0 && l->end == e->n_rows && !l->queue && !l->combined;
   bool uncounted =
       e->build ? e->build->uncounted : s->groups_stay && !e->tally && wl_dgroups_is_sure(s->groups);
-  return uncounted && whole && s->resident && !reads_host(l) && l->low->only_numbers &&
+  return uncounted && whole && !s->parts && s->resident && !reads_host(l) && l->low->only_numbers &&
          !l->low->makes_text && l->low->part.kind == WL_PART_LAST;
 }
 

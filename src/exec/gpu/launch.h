@@ -54,6 +54,7 @@ typedef struct wl_device_state {
   wl_dgroups *groups;             /* groups that are on the device; else NULL */
   wl_dorder order;                /* what the device does of DISTINCT and ORDER BY */
   wl_u32 **marks; /* [n_joins]: marks of the joins (unmatched.h); NULL: there are none */
+  struct wl_join_parts *parts; /* a lookup that is divided (join_parts.h); or NULL */
   bool *far;      /* [n_columns + n_joins]: this input of the joins (column, lookup) is mapped */
   wl_collected ready;  /* rows of this wave, for the sink */
   size_t n_ready;      /* bytes of them */
@@ -160,6 +161,11 @@ void wl_expansion_close(wl_pipe *e, wl_device_state *s);
 wl_status wl_expansion_wave(wl_pipe *e, wl_device_state *s, wl_error *err) WL_MUST;
 /* Prepares the run so that the CPU can go on, or start again. */
 void wl_expansion_leave(wl_pipe *e, wl_device_state *s);
+
+/* join_parts.c: called after the last row. Begins the pass for the next part, if there is one. */
+bool wl_join_parts_next(wl_pipe *e, wl_device_state *s);
+/* Begins again at the first row. */
+void wl_join_parts_restart(wl_pipe *e, wl_device_state *s);
 
 /* join_inputs.c: makes the inputs of the joins resident for this wave. WL_NOT_TAKEN: there is no
 ** room for them. */

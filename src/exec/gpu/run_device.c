@@ -3,13 +3,13 @@
 **
 ** Invariants:
 ** 1. The device is locked during a wave. Between waves it holds nothing of the pipeline except
-**    resident columns and, for aggregates, the groups.
+**    resident columns, a part of a lookup and, for aggregates, the groups.
 ** 2. WL_NOT_TAKEN leaves the pipeline where it was, so that the CPU can continue from there. With
-**    aggregates, the CPU starts from the beginning.
+**    aggregates, or if a lookup is divided, the CPU starts from the beginning.
 ** 3. Each launch has its own queue of the device. Blocks are launched, and their results taken, in
 **    row order. e->next_row advances when they are taken.
 */
-#include "exec/gpu/launch.h"
+#include "exec/gpu/join_parts.h"
 #include "exec/gpu/unmatched.h"
 #include "base/clock.h"
 #include "base/mem.h"
@@ -203,6 +203,11 @@ void wl_device_end(wl_pipe *e) {
     wl_expansion_close(e, s);
     wl_device_unlock(e->device);
   }
+  if (s->parts) {
+    wl_device_lock(e->device);
+    wl_join_parts_close(e, s);
+    wl_device_unlock(e->device);
+  }
   if (s->marks) {
     wl_device_lock(e->device);
     wl_unmatched_close(e, s);
@@ -266,7 +271,7 @@ static wl_status run_blocks(wl_pipe *e, wl_device_state *s, int n, wl_u64 *text_
       l->queue = depth > 1 ? 1 + opened % depth : 0;
       l->n_fetch = e->p->n_results;
       next_block(e, s, next, &l->first, &l->end);
-      l->whole = l->first == 0 && l->end == e->n_rows;
+      l->whole = l->first == 0 && l->end == e->n_rows && !s->parts;
       next = l->end;
       opened++;
       rc = wl_launch_open(l, err);
@@ -391,9 +396,17 @@ wl_status wl_device_wave(wl_pipe *e, wl_error *err) {
   wl_device_state *s = e->state;
   if (!rc) rc = hold_live(e, err);
   if (!rc) rc = s->expansion ? wl_expansion_wave(e, s, err) : one_wave(e, s, err);
-  if (!rc && s->groups) rc = wl_gather_wave(e, s, err);
+  if (!rc && s->groups)
+    rc = wl_gather_wave(e, s, err);
+  else if (!rc && e->next_row == e->n_rows)
+    (void)wl_join_parts_next(e, s);
   if (rc == WL_NOT_TAKEN && s && s->expansion) wl_expansion_leave(e, s);
-  if (rc == WL_NOT_TAKEN && e->p->grouped) wl_gather_forget(e);
+  if (rc == WL_NOT_TAKEN && e->p->grouped) {
+    wl_gather_forget(e);
+  } else if (rc == WL_NOT_TAKEN && s && s->parts) {
+    s->restarts = true;
+    wl_join_parts_restart(e, s);
+  }
   rc = keep_marks(e, rc, err);
   if (!rc) {
     note_moved(e, s, d->n_in - n_in, d->n_out - n_out);

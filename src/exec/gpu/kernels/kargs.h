@@ -101,6 +101,9 @@ typedef struct wl_kset {
   wl_u32 coll, has_null;
 } wl_kset;
 
+/* Values of wl_kjoin.part. Keys that match nothing belong to the first part. */
+enum { WL_K_WHOLE, WL_K_FIRST_PART, WL_K_PART };
+
 #define WL_K_NO_ROW 0xffffffffu /* WL_NO_ROW */
 enum { WL_K_KEYS = 16 };        /* WL_LOOKUP_KEYS */
 
@@ -113,14 +116,15 @@ typedef struct wl_kjoin {
   const wl_u32 *starts;
   const wl_u32 *rows; /* row numbers; NULL: slots contains the row numbers */
   const wl_u32 *bits; /* not NULL: there is no more than a bit for each key that has a row */
-  wl_u64 mask;
+  wl_u64 mask, wrap;  /* a search goes on at (slot + 1) & wrap */
+  wl_u64 first_slot, n_own; /* of a part: the range of slots where its searches begin */
   wl_u32 n_keys;
   wl_u32 first, n_first; /* without keys: first candidate and number of candidates of every row */
   wl_u32 plane;          /* plane for the row numbers, from 1; 0: they are not needed */
   wl_u32 start, count;   /* planes of an Expand: first candidate, number of candidates */
   wl_u8 drops_lost, drops_found; /* drop rows that found no row; drop rows that found one */
   wl_u8 by_value; /* the word of a row is a hash of its keys, under the collations coll */
-  wl_u8 pad;
+  wl_u8 part;     /* the arrays begin at first_slot, and rows whose search begins elsewhere go */
   wl_u8 coll[WL_K_KEYS];
   wl_u32 *marks; /* bits of the rows of its source that were found; NULL: there is no Mark */
   /* for Build */

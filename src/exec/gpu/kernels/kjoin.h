@@ -81,18 +81,28 @@ WL_FN wl_u32 kj_key_words(const wl_kargs *args, wl_u8 *sh, const wl_kopnd *opnds
                     : kj_words(sh, opnds, j, act, word);
 }
 
+/* Where the searches for the words of the rows `those` begin. Returns the rows whose search begins
+** in the lookup, or in its part. */
+WL_FN wl_u32 kj_places(const wl_kjoin *j, const wl_u64 *word, wl_u32 those, wl_u64 *at) {
+  K_EACH at[k] = j->words ? wl_key_hash(word[k]) & j->mask : word[k];
+  if (j->part) K_EACH {
+      at[k] -= j->first_slot;
+      if (at[k] >= j->n_own) those &= ~(1u << k);
+    }
+  return those;
+}
+
 /*
-** Looks up the key words of the thread's rows in `those`. start[k] becomes the first match, or
-** WL_K_NO_ROW if there is none; for an Expand, count[k] becomes the number of matches. Open
-** addressing ends because a hash table always has an empty slot.
+** Looks up the key words of the thread's rows in `those`, from the slots `at` on. start[k] becomes
+** the first match, or WL_K_NO_ROW if there is none; for an Expand, count[k] becomes the number of
+** matches. Open addressing ends because a hash table always has an empty slot.
 */
-WL_FN void kj_seek(const wl_kjoin *j, const wl_u64 *word, wl_u32 those, wl_u32 *start,
+WL_FN void kj_seek(const wl_kjoin *j, const wl_u64 *word, wl_u32 those, wl_u64 *at, wl_u32 *start,
                    wl_u32 *count) {
-  wl_u64 at[WL_K_ROWS], have[WL_K_ROWS] = {0};
+  wl_u64 have[WL_K_ROWS] = {0};
   K_EACH {
     start[k] = WL_K_NO_ROW;
     count[k] = 0;
-    at[k] = j->words ? wl_key_hash(word[k]) & j->mask : word[k];
   }
   if (j->bits) {
     K_EACH K_ON(those) start[k] = j->bits[at[k] >> 5] >> (at[k] & 31) & 1 ? 0 : WL_K_NO_ROW;
@@ -114,7 +124,7 @@ WL_FN void kj_seek(const wl_kjoin *j, const wl_u64 *word, wl_u32 those, wl_u32 *
   if (j->words) {
     K_EACH K_ON(those) have[k] = j->words[at[k]];
     K_EACH K_ON(those) while (start[k] != WL_K_NO_ROW && have[k] != word[k]) {
-      at[k] = (at[k] + 1) & j->mask;
+      at[k] = (at[k] + 1) & j->wrap;
       start[k] = j->slots[at[k]];
       have[k] = j->words[at[k]];
     }
@@ -133,17 +143,20 @@ WL_FN void kj_keep(const wl_kargs *args, wl_u8 *sh, wl_u32 plane, wl_u32 act, co
 WL_FN wl_u32 k_probe(const wl_kargs *args, wl_u8 *sh, const wl_kopnd *opnds, const wl_kinstr *in,
                      const k_rows *rows, wl_u32 act, int with) {
   const wl_kjoin *j = &args->joins[in->number];
-  wl_u64 word[WL_K_ROWS] = {0};
-  wl_u32 found[WL_K_ROWS], count[WL_K_ROWS], lost = act;
+  wl_u64 word[WL_K_ROWS] = {0}, at[WL_K_ROWS];
+  wl_u32 found[WL_K_ROWS], count[WL_K_ROWS];
   if (j->n_keys) {
     wl_u32 those = kj_key_words(args, sh, opnds, j, in, rows, act, word, with);
-    kj_seek(j, word, those, found, count);
+    wl_u32 own = kj_places(j, word, those, at);
+    if (j->part) act = j->part == WL_K_FIRST_PART ? act & ~(those & ~own) : own;
+    kj_seek(j, word, own, at, found, count);
   } else {
     K_EACH {
       found[k] = j->first;
       count[k] = j->n_first;
     }
   }
+  wl_u32 lost = act;
   K_EACH if (found[k] != WL_K_NO_ROW) lost &= ~(1u << k);
   if (j->drops_lost) act &= ~lost;
   if (j->drops_found) act &= lost;

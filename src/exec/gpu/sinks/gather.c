@@ -9,7 +9,7 @@
 ** 2. Rows are in their final order only if one launch produced all of them.
 */
 #include "exec/executed.h"
-#include "exec/gpu/launch.h"
+#include "exec/gpu/join_parts.h"
 #include "exec/sink/sort.h"
 #include <assert.h>
 #include <stdarg.h>
@@ -33,12 +33,13 @@ void wl_gather_forget(wl_pipe *e) {
   wl_device_state *s = e->state;
   if (s && s->expansion) wl_expansion_forget(e, s);
   if (e->p->source != WL_SOURCE_UNMATCHED) e->sink->clear(e->sink);
-  e->next_row = 0;
+  wl_join_parts_restart(e, s);
 }
 
 wl_status wl_gather_restart(wl_pipe *e, wl_device_state *s, wl_error *err) {
   wl_gather_forget(e);
-  return wl_dgroups_restart(s->groups, err);
+  wl_status rc = wl_dgroups_restart(s->groups, err);
+  return rc || !s->parts ? rc : wl_join_parts_hold(e, s, err); /* the first, as in the next wave */
 }
 
 bool wl_gather_stays(const wl_pipe *e) {
@@ -74,7 +75,7 @@ static wl_status finish_pass(wl_pipe *e, wl_device_state *s, wl_error *err) {
     rc = wl_dgroups_fetch(s->groups, &workers, e->stop, &again, err);
     e->refused = rc && unmatched; /* the sink has some of them, and groups of earlier pipelines */
   }
-  if (!rc && again) e->next_row = 0;
+  if (!rc && again) wl_join_parts_restart(e, s);
   const char *where = to->on_device || again ? "" : ", finished on the cpu";
   if (e->p->n_keys) wl_gather_note(e, "%s%s", wl_dgroups_way(s->groups), where);
   if (!rc && !again) { /* free device memory now: the statement may stay open for a long time */
@@ -92,7 +93,8 @@ wl_status wl_gather_wave(wl_pipe *e, wl_device_state *s, wl_error *err) {
     wl_gather_forget(e);
     return WL_OK;
   }
-  return e->next_row == e->n_rows ? finish_pass(e, s, err) : WL_OK;
+  if (e->next_row < e->n_rows || wl_join_parts_next(e, s)) return WL_OK;
+  return finish_pass(e, s, err);
 }
 
 /* ---- order */

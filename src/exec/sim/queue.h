@@ -8,8 +8,7 @@
 ** Invariants:
 ** 1. Work of one queue runs in order. Work that follows another queue runs after what that queue
 **    had got before.
-** 2. Nothing else is promised. Which work runs when it need not is decided by a seed, so a run can
-*be
+** 2. Nothing else is promised. A seed decides which work runs before it must, so a run can be
 **    repeated.
 ** 3. Fresh memory, and the beginning of freed memory, is overwritten when the queue gets there.
 */
@@ -60,8 +59,7 @@ wl_status wl_sim_add(wl_sim_queues *q, int queue, const wl_sim_work *w, wl_error
 /* The number of pieces that a queue has got so far. */
 wl_u64 wl_sim_end(const wl_sim_queues *q, int queue);
 /* Runs a queue up to that number, and what must run before, and perhaps more. Returns the first
-*error
-** of its kernels since the last call. */
+** error of its kernels since the last call. */
 wl_status wl_sim_run(wl_sim_queues *q, int queue, wl_u64 until, wl_error *err) WL_MUST;
 /* Runs everything. */
 void wl_sim_run_all(wl_sim_queues *q);

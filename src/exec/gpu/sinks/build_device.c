@@ -1,15 +1,15 @@
 /*
 ** Builds a lookup on a device: a pipeline over the rows of a source whose last opcode is Build.
 ** If keys are integers of a small range, their words are the slots of a table. Otherwise a word
-*finds
-** its slot in a hash table, whose size follows the estimated number of rows. If that is too small,
-** the pipeline runs again with a table for all rows. If only the existence of a row matters, and
-*keys
-** are integers of a known range, the lookup is a bit for each. Otherwise each row puts its number
-*into its slot, and the
-** smallest one stays. So a lookup in which only the first row of a key matters is finished when all
-** rows are done, and any other one if no key came twice. If some did, the pipeline runs again and
-** lists slots and rows, which are sorted: then the rows of each key are consecutive and ascending.
+** finds its slot in a hash table, whose size follows the estimated number of rows. If that is too
+** small, the pipeline runs again with a table for all rows.
+**
+** If only the existence of a row matters, and keys are integers of a known range, the lookup is a
+** bit for each. Otherwise each row puts its number into its slot, and the smallest one stays. So a
+** lookup in which only the first row of a key matters is finished when all rows are done, and any
+** other one if no key came twice. If some did, the pipeline runs again and lists slots and rows,
+** which are sorted: then the rows of each key are consecutive and ascending.
+**
 ** The host learns the counts. It does not wait for them if they are not needed. The arrays stay on
 ** the device.
 **

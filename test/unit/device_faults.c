@@ -292,8 +292,8 @@ int main(void) {
       "SELECT count(*), sum(a), sum(c) FROM f LEFT JOIN g ON k = a AND c > b",
       "SELECT count(*), sum(a), sum(c) FROM f RIGHT JOIN g ON k + 70 = a",
       "SELECT a, k, c FROM f FULL JOIN g ON k + 90 = a AND r < 20 WHERE c = 3 OR a = 95",
-      "SELECT sum(CASE WHEN a % 2 THEN a ELSE r END), max(CASE WHEN a % 3 THEN a ELSE r END) FROM "
-      "f",
+      ("SELECT sum(CASE WHEN a % 2 THEN a ELSE r END), max(CASE WHEN a % 3 THEN a ELSE r END) "
+       "FROM f"),
       "SELECT b, total(t + a), min(CASE WHEN a % 3 THEN a ELSE r + 0.5 END) FROM f GROUP BY b",
       "SELECT n, count(*) FROM (SELECT a, count(*) n FROM f WHERE b > 3 GROUP BY a) GROUP BY n"};
   wl_error err = {0};

@@ -245,12 +245,6 @@ static wl_status add_list(wl_device *d, tuple_piece *p, wl_u64 plane, wl_u32 **r
   return rc;
 }
 
-static unsigned blocks_for(const wl_device *d, wl_u64 n) {
-  wl_u64 blocks = (n + (wl_u64)d->block_threads - 1) / (wl_u64)d->block_threads;
-  wl_u64 most = (wl_u64)d->n_processors * 8;
-  return (unsigned)(blocks < most ? blocks : most);
-}
-
 /* Makes the row numbers of combinations, starting at t->at, for part number `to`. The caller has
 ** set the number of combinations. */
 static wl_status make_piece(wl_pipe *e, wl_device_state *s, int part, int to, tuple_piece *out,
@@ -281,8 +275,7 @@ static wl_status make_piece(wl_pipe *e, wl_device_state *s, int part, int to, tu
   if (!rc && t->passed) rc = add_list(d, out, next->start, &k.tuple, err);
   if (!rc && t->passed) rc = add_list(d, out, next->count, &k.candidate, err);
   if (!rc && out->n_lists)
-    rc = d->launch(d, WL_K_EXPAND, &k, sizeof k, blocks_for(d, out->n), (unsigned)d->block_threads,
-                   0, err);
+    rc = wl_device_each(d, WL_K_EXPAND, &k, sizeof k, out->n, err);
   if (rc) {
     drop_piece(d, out);
     out->n_lists = 0;
@@ -358,8 +351,7 @@ static wl_status next_round(wl_pipe *e, wl_device_state *s, int part, wl_error *
   k.skip = t->skip;
   k.most = t->most;
   for (;; k.ended = 1) {
-    wl_status rc = d->launch(d, WL_K_ROUND, &k, sizeof k, blocks_for(d, t->n),
-                             (unsigned)d->block_threads, 0, err);
+    wl_status rc = wl_device_each(d, WL_K_ROUND, &k, sizeof k, t->n, err);
     if (!rc) rc = number_combinations(d, t, k.ended ? k.count : t->now, err);
     if (rc) return rc;
     if (k.ended) break;

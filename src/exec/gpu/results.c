@@ -224,10 +224,7 @@ static wl_status fetch_text(launch *l, const wl_kout *o, arrived_col *c, wl_u64 
   if (!rc && n_bytes) rc = wl_dev_alloc(d, n_bytes, (void **)&heap, err);
   if (!rc && n_bytes) {
     wl_kgather g = {.from = o->v, .n = o->n, .to = places, .heap = heap, .n_rows = n};
-    wl_u64 blocks = (n + 7) / 8, most = (wl_u64)d->n_processors * 8;
-    unsigned threads = (unsigned)d->block_threads;
-    rc = d->launch(d, WL_K_GATHER, &g, sizeof g, (unsigned)(blocks < most ? blocks : most), threads,
-                   0, err);
+    rc = wl_device_each(d, WL_K_GATHER, &g, sizeof g, n * 32, err); /* a warp copies a text */
   }
   if (!rc) rc = bring(l, heap, n_bytes, &c->heap, err);
   wl_dev_free(d, places, (n + 1) * 8); /* freed in queue order, after the kernel that reads it */

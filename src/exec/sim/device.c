@@ -4,6 +4,7 @@
 */
 #include "exec/gpu/device.h"
 #include "exec/gpu/kernels/kernels.h"
+#include "exec/sim/launch.h"
 #include "exec/sim/queue.h"
 #include "base/mem.h"
 #include <stdio.h>
@@ -201,7 +202,9 @@ static wl_status sim_launch(wl_device *d, wl_kernel k, const void *args, size_t 
       [WL_K_GROUP_SETS] = wl_group_sets,
       [WL_K_GROUP_SETS_LONG] = wl_group_sets_long,
   };
-  void *own = wl_mem_alloc(n_args + 1);
+  /* a kernel that waits in its queue must not run out of memory then */
+  wl_status rc = wl_sim_reserve(block, n_shared, err);
+  void *own = rc ? NULL : wl_mem_alloc(n_args + 1);
   if (!own) return wl_nomem(err);
   memcpy(own, args, n_args);
   return add(d,

@@ -79,8 +79,8 @@ struct block {
   wl_u32 n_live, n_at_barrier;
   wl_u32 n_warps;
   warp **warps;          /* borrowed from the device's pool */
-  unsigned char *shared; /* owned; n_shared bytes, then the guard */
-  size_t n_shared;
+  unsigned char *shared; /* owned; n_shared bytes, then the guard, up to `room` */
+  size_t n_shared, room;
   wl_u32 n_barriers;
   char ordered[2]; /* places of the barriers, by number */
   char begun;      /* the place where its threads begin */
@@ -309,13 +309,13 @@ static wl_u32 next_block(device *d) {
 static void guard_shared(block *b) {
   memset(b->shared, SHARED_FILL, b->n_shared + SHARED_GUARD);
 #ifdef WL_FIBER_ASAN
-  __asan_poison_memory_region(b->shared + b->n_shared, SHARED_GUARD);
+  __asan_poison_memory_region(b->shared + b->n_shared, b->room - b->n_shared);
 #endif
 }
 
 static void unguard_shared(block *b) {
 #ifdef WL_FIBER_ASAN
-  if (b->shared) __asan_unpoison_memory_region(b->shared + b->n_shared, SHARED_GUARD);
+  if (b->shared) __asan_unpoison_memory_region(b->shared + b->n_shared, b->room - b->n_shared);
 #else
   (void)b;
 #endif
@@ -491,16 +491,28 @@ void wl_sim_release(void) {
 
 /* ---- a launch */
 
-static bool prepare_block(device *d, block *b, warp **warps) {
-  if (!b->shared || b->n_shared != d->shared_bytes) {
-    wl_mem_free(b->shared);
-    b->shared = (unsigned char *)wl_mem_alloc(d->shared_bytes + SHARED_GUARD);
-    b->n_shared = d->shared_bytes;
-    if (!b->shared) return false;
+static bool has_shared(block *b, size_t n) {
+  if (b->shared && b->room >= n + SHARED_GUARD) return true;
+  wl_mem_free(b->shared);
+  b->room = n + SHARED_GUARD;
+  b->shared = (unsigned char *)wl_mem_alloc(b->room);
+  return b->shared != NULL;
+}
+
+static bool has_warps(device *d, wl_u32 n) {
+  while (d->n_warps < n) {
+    warp *w = open_warp(d);
+    if (!w) return false;
+    d->warps[d->n_warps++] = w;
   }
+  return true;
+}
+
+static bool prepare_block(device *d, block *b, warp **warps) {
   b->n_warps = d->block_dim / SIMT_WARP;
   b->warps = warps;
-  return true;
+  b->n_shared = d->shared_bytes;
+  return has_shared(b, d->shared_bytes);
 }
 
 static bool prepare(device *d, unsigned seed) {
@@ -519,11 +531,7 @@ static bool prepare(device *d, unsigned seed) {
   if (d->n_resident > d->grid) d->n_resident = d->grid;
 
   wl_u32 n_warps = d->block_dim / SIMT_WARP;
-  while (d->n_warps < d->n_resident * n_warps) {
-    warp *w = open_warp(d);
-    if (!w) return false;
-    d->warps[d->n_warps++] = w;
-  }
+  if (!has_warps(d, d->n_resident * n_warps)) return false;
   for (wl_u32 i = 0; i < d->n_resident; i++) {
     if (!prepare_block(d, &d->blocks[i], d->warps + (size_t)i * n_warps)) return false;
   }
@@ -566,6 +574,13 @@ static wl_status check_shape(unsigned grid, unsigned block, size_t shared_bytes,
     return wl_fail(err, WL_MISUSE, "cannot launch blocks with %zu bytes of shared memory",
                    shared_bytes);
   return WL_OK;
+}
+
+wl_status wl_sim_reserve(unsigned block_dim, size_t shared_bytes, wl_error *err) {
+  device *d = open_device();
+  bool has = d && has_warps(d, MAX_RESIDENT * (block_dim / SIMT_WARP));
+  for (int i = 0; i < MAX_RESIDENT && has; i++) has = has_shared(&d->blocks[i], shared_bytes);
+  return has ? WL_OK : wl_nomem(err);
 }
 
 wl_status wl_sim_launch(void (*kernel)(const void *args), const void *args, unsigned grid,

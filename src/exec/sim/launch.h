@@ -23,6 +23,10 @@ WL_MUST
 wl_status wl_sim_launch(void (*kernel)(const void *args), const void *args, unsigned grid,
                         unsigned block, size_t shared_bytes, unsigned seed, wl_error *err);
 
+/* Makes sure that the calling OS thread has the memory of such a launch: then a launch does not
+** return WL_NOMEM. */
+wl_status wl_sim_reserve(unsigned block, size_t shared_bytes, wl_error *err) WL_MUST;
+
 /*
 ** Frees the stacks and shared memory that launches keep for the calling OS thread. This happens
 ** automatically when the thread exits.

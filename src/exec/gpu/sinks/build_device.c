@@ -184,12 +184,8 @@ static wl_status make_lists(building *x, const wl_u64 *pairs, wl_error *err) {
   if (rc) return rc;
   wl_devarrays a = wl_devlookup_arrays(d, l, false);
   wl_klists args = {pairs, (wl_u64)x->n_pairs, n_slots(l), a.starts, a.slots, a.counts, a.rows};
-  wl_u64 blocks = n_slots(l) / 256 + 1, most = (wl_u64)d->n_processors * 8;
   if (x->n_words) rc = d->copy_on(d, a.words, x->words, x->n_words, err);
-  if (!rc)
-    rc = d->launch(d, WL_K_MAKE_LISTS, &args, sizeof args,
-                   (unsigned)(blocks < most ? blocks : most), (unsigned)d->block_threads, 0, err);
-  return rc;
+  return rc ? rc : wl_device_each(d, WL_K_MAKE_LISTS, &args, sizeof args, n_slots(l) + 1, err);
 }
 
 static wl_status sort_pairs(building *x, wl_error *err) {

@@ -211,12 +211,8 @@ static wl_status fetch_slots(wl_dgroups *g, wl_u64 first, wl_u64 end, wl_u64 *de
                              const wl_groups_to *to, wl_stop *stop, wl_error *err) {
   wl_u64 *n_packed = g->counters + C_PACKED, n = 0;
   wl_kgpack args = {g->k.table, first, end, g->pack, n_packed, g->k.words, g->k.rows_word};
-  wl_u64 blocks = (end - first + 255) / 256, most = (wl_u64)g->d->n_processors * 8;
   wl_status rc = g->d->fill(g->d, n_packed, 0, 8, err);
-  if (!rc)
-    rc = g->d->launch(g->d, WL_K_GROUP_PACK, &args, sizeof args,
-                      (unsigned)(blocks < most ? blocks : most), (unsigned)g->d->block_threads, 0,
-                      err);
+  if (!rc) rc = wl_device_each(g->d, WL_K_GROUP_PACK, &args, sizeof args, end - first, err);
   if (!rc) rc = g->d->copy_out(g->d, &n, n_packed, 8, err);
   if (!rc && n) rc = g->d->copy_out(g->d, dense, g->pack, n * (1 + g->k.words) * 8, err);
   return rc ? rc : put_records(g, dense, n, to, stop, err);

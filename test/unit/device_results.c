@@ -247,6 +247,17 @@ static void check_detour(void) {
   check_as("a detour", "SELECT k, i8, w + 0 FROM v", "cpu:");
 }
 
+/* Of finished groups, only the rows that LIMIT leaves come back. */
+static void check_limit(void) {
+  const char *name = "bytes of a LIMIT";
+  long long n = check("a LIMIT over groups",
+                      "SELECT k % 9000 AS x, count(*) FROM t GROUP BY x ORDER BY x LIMIT 3 OFFSET 2");
+  if (n > 1000)
+    tap_bad(name, "%lld bytes", n);
+  else
+    tap_ok(name);
+}
+
 /* Arrays that the reader keeps while more come: no later chunk may overwrite them. */
 static void check_held(void) {
   enum { MOST = 1000 };
@@ -348,6 +359,7 @@ int main(void) {
   }
   check_interrupts();
   check_detour();
+  check_limit();
   check_held();
   sqlite3_close(db);
   if (device->used)

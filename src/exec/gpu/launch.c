@@ -338,6 +338,13 @@ static wl_status judge(launch *l, wl_u64 *text_room, wl_error *err) {
   return WL_OK;
 }
 
+/* Leaves out rows behind the last one that LIMIT still needs. The rows are in row order. */
+static void cut_rows(launch *l) {
+  wl_i64 needed = l->e->p->sink == WL_SINK_ROWS ? l->e->needed : -1;
+  wl_u64 *n = &l->counters[C_OUT];
+  if (needed >= 0 && *n > (wl_u64)needed) *n = (wl_u64)needed;
+}
+
 /* Ends the kernel's part of a launch: starts copying the rows back. Groups stay on the device. */
 wl_status wl_launch_finish(launch *l, wl_u64 *text_room, wl_error *err) {
   if (l->unwatched) {
@@ -368,6 +375,7 @@ wl_status wl_launch_finish(launch *l, wl_u64 *text_room, wl_error *err) {
     }
     wl_device_rows_refuse(l->e->stays, why.text);
   }
+  if (!rc) cut_rows(l);
   if (!rc && wl_sink_takes_rows(sink) && l->counters[C_OUT] && !l->results) {
     l->idle = false;
     rc = wl_results_fetch(l, l->counters[C_OUT], true, err);

@@ -248,7 +248,7 @@ enum { N_MODELS = sizeof models / sizeof *models };
 /* The smallest one with at least WARPLITE_SIM_MEMORY mebibytes; without the variable, the last. */
 static const model *choose_model(void) {
   const char *word = secure_getenv("WARPLITE_SIM_MEMORY");
-  int k = 0, least = word ? atoi(word) : models[N_MODELS - 1].mebibytes;
+  int k = 0, least = word && *word ? atoi(word) : models[N_MODELS - 1].mebibytes;
   while (k < N_MODELS - 1 && models[k].mebibytes < least) k++;
   return &models[k];
 }

@@ -250,8 +250,9 @@ static void check_detour(void) {
 /* Of finished groups, only the rows that LIMIT leaves come back. */
 static void check_limit(void) {
   const char *name = "bytes of a LIMIT";
-  long long n = check("a LIMIT over groups",
-                      "SELECT k % 9000 AS x, count(*) FROM t GROUP BY x ORDER BY x LIMIT 3 OFFSET 2");
+  long long n =
+      check("a LIMIT over groups",
+            "SELECT k % 9000 AS x, count(*) FROM t GROUP BY x ORDER BY x LIMIT 3 OFFSET 2");
   if (n > 1000)
     tap_bad(name, "%lld bytes", n);
   else

@@ -283,6 +283,9 @@ static double join_rows(planner *p, int s, int driver, wl_u64 before, double n, 
     }
   }
   if (keyed) share *= pair_share(p, &keys, s);
+  /* Without a key every row is a pair. A lookup that comes later may take its keys from several
+  ** sources, and then it reduces none of them. */
+  if (!keyed) build = p->rows[s] * semi_share(p, s);
   double matches = (thinned ? all : build) * share, pairs = n * matches;
   bool lists = keys.inner < 0.9 * all && !wl_how_finds_one(how);
   *cost = (double)p->in->n_rows[s] * COST_SCAN + build * (lists ? COST_LISTS : COST_BUILD);

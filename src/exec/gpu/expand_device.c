@@ -21,6 +21,7 @@
 ** 4. A launch that adds rows to the groups does not run twice. If it fails half-way, the groups are
 **    cleared, and the scan begins again at the first row (gather.c).
 */
+#include "exec/gpu/join_parts.h"
 #include "exec/gpu/launch.h"
 #include "base/clock.h"
 #include "base/mem.h"
@@ -207,7 +208,7 @@ static wl_status scan_block(wl_pipe *e, wl_device_state *s, wl_error *err) {
   size_t row_bytes = wl_launch_row_bytes(&l) + (has_test(s, 0) ? 16 : 8);
   wl_i64 most = e->device->budget / 8 / (wl_i64)row_bytes;
   wl_i64 n = wl_block_rows(most < x->block ? most : x->block);
-  if (e->next_row == 0) x->n_combined = 0; /* a pass begins */
+  if (e->next_row == 0 && wl_join_parts_first(s)) x->n_combined = 0; /* a pass of groups begins */
   l.end = wl_block_end(e, l.first, n);
   bool restart;
   wl_status rc = run_part(&l, &restart, err);

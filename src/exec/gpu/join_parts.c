@@ -351,6 +351,10 @@ void wl_join_parts_restart(wl_pipe *e, wl_device_state *s) {
   e->next_row = 0;
 }
 
+bool wl_join_parts_first(const wl_device_state *s) {
+  return !s->parts || s->parts->now == 0;
+}
+
 /* ---- for launches */
 
 bool wl_join_parts_has(const wl_device_state *s, int join) {

@@ -1,10 +1,11 @@
 /*
 ** A lookup that is too large for a device is divided into parts. The pipeline runs over its rows
-** once for each part, which then is on the device, and drops the rows whose keys belong to other
+** once for each part, while that part is on the device, and drops the rows whose keys belong to other
 ** parts (k_probe). So each row goes on in one pass. Rows whose keys match nothing, because one is
 ** NULL or out of range, belong to the first part.
 **
-** There may be one part: all of a lookup with few rows of a source whose columns are too large.
+** One part is useful, too: if few rows of a wide source are in the lookup, only their values are
+** copied.
 **
 ** A part is a range of slots. A key belongs to the part with the slot where its search begins. Rows
 ** of a part have numbers of their own, in the order of the slots, and only their values are on the
@@ -14,7 +15,7 @@
 ** Invariants:
 ** 1. The device has the part `now` from the first launch of its pass to the last. Device memory for
 **    it is held between waves.
-** 2. Only pipelines have parts that can start again at their first row on the CPU, and whose rows
+** 2. A pipeline has parts only if it can start again at its first row on the CPU, and if its rows
 **    may come in any order.
 */
 #ifndef WL_JOIN_PARTS_H
@@ -29,6 +30,8 @@ wl_status wl_join_parts_plan(wl_pipe *e, wl_device_state *s, wl_error *err) WL_M
 wl_status wl_join_parts_hold(wl_pipe *e, wl_device_state *s, wl_error *err) WL_MUST;
 void wl_join_parts_close(wl_pipe *e, wl_device_state *s);
 
+/* Whether this is the first pass, or the only one. */
+bool wl_join_parts_first(const wl_device_state *s);
 /* Whether a join, and whether a column, is of a part. */
 bool wl_join_parts_has(const wl_device_state *s, int join);
 bool wl_join_parts_has_column(const wl_pipe *e, int k);

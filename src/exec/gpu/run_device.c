@@ -117,8 +117,8 @@ static wl_status plan_blocks(wl_pipe *e, wl_device_state *s, wl_i64 room, wl_i64
     for (rows = WL_TABLET_ROWS / 2; block_bytes(e, s, rows, !there) + fixed > room; rows /= 2)
       if (rows == WL_BLOCK_LEAST)
         return wl_not_taken(err,
-                            "a block of %d rows needs %lld bytes, %lld are left on the device; "
-                            "device_budget is %lld",
+                            "a block of %d rows needs %lld bytes of device memory, but only %lld are "
+                            "left (device_budget is %lld)",
                             (int)WL_BLOCK_LEAST, block_bytes(e, s, rows, !there) + fixed,
                             room > 0 ? room : 0, e->device->budget);
   if (leaves && rows > leaves) rows = leaves;

@@ -63,14 +63,18 @@ wl_status wl_groups_sink_fetch(wl_groups_sink *s, wl_error *err) {
   rc = wl_srccols_make(regs, f->n_cols, f->n, &f->cols, &f->memory, err);
   wl_mem_free(regs);
   for (int k = 0; k < f->n_cols && !rc; k++) rc = copy_column(&s->made, k, &f->cols[k], err);
+  wl_i64 n_kept = 0;
   for (int k = 0; k < s->made.n_cols && !rc; k++) {
+    const wl_column *c = s->made.cols[k];
+    for (int t = 0; t < c->n_tablets && f->cols[k].n; t++)
+      n_kept += (wl_i64)c->segments[t].n_heap + 8 * c->segments[t].n_rows;
     if (f->cols[k].n) continue; /* its texts are there */
     wl_column_drop(s->made.cols[k]);
     s->made.cols[k] = NULL;
   }
   if (rc) wl_rows_close(&s->made);
   s->on_device = false;
-  f->n_bytes = f->n * f->n_cols * (8 + 4 + 1);
+  f->n_bytes = f->n * f->n_cols * (8 + 4 + 1) + n_kept;
   wl_budget_hold(s->budget, f->n_bytes);
   return rc;
 }

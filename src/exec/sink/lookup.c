@@ -242,7 +242,7 @@ wl_status wl_lookup_build(const wl_build_in *in, wl_lookup **out, wl_error *err)
   size_t words = l->direct && !l->only_bits ? (size_t)l->span + 2 : 0,
          slots = l->words || (l->on_device && !l->direct) ? (size_t)l->mask + 1 : 0;
   bool counted = l->counts || (l->on_device && !l->unique);
-  l->n_bytes = sizeof *l + 4 * words + (l->bits || l->only_bits ? (size_t)l->span / 8 + 1 : 0) +
+  l->n_bytes = sizeof *l + 4 * words + (l->bits || l->only_bits ? wl_lookup_bits_bytes(l) : 0) +
                slots * (12 + (counted ? 4 : 0)) +
                (l->rows || (l->on_device && !l->unique) ? 4 * (size_t)l->n_rows : 0);
   *out = l;

@@ -231,7 +231,7 @@ static bool notes_rows(const wl_dgroups *g) {
 }
 
 static wl_status too_many_rows(wl_error *err) {
-  return wl_not_taken(err, "more than 2^32 rows for sums or first rows of groups");
+  return wl_not_taken(err, "groups of more than 2^32 rows run on the CPU");
 }
 
 static wl_status choose(wl_dgroups *g, wl_lowered *low, wl_error *err) {

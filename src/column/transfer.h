@@ -9,7 +9,7 @@
 typedef enum wl_transfer_mode {
   WL_TRANSFER_AUTO,   /* cached if the columns fit into the budget, otherwise stream */
   WL_TRANSFER_SERIAL, /* copy in, run, copy out, one after the other; nothing is cached */
-  WL_TRANSFER_STREAM, /* blocks of tablets: copies one while another runs; nothing is cached */
+  WL_TRANSFER_STREAM, /* blocks of rows: copies one while another runs; nothing is cached */
   WL_TRANSFER_MAPPED, /* kernels read pinned host memory and write results to it */
   WL_TRANSFER_CACHED  /* whole columns are copied once and stay */
 } wl_transfer_mode;

@@ -237,6 +237,19 @@ static sqlite3 *open_texts(int n) {
   return db;
 }
 
+/* Checks queries over such tables of several sizes. way: what the note says where there are rows. */
+static void check_texts(const char *engine, const char *const *queries, size_t n, const char *way) {
+  static const int n_rows[] = {0, 1, 2, 257, 5000, 65537};
+  for (int i = 0; i < (int)(sizeof n_rows / sizeof *n_rows); i++) {
+    sqlite3 *db = open_texts(n_rows[i]);
+    char label[40];
+    snprintf(label, sizeof label, "%d rows", n_rows[i]);
+    for (size_t k = 0; k < n; k++)
+      check(db, engine, label, queries[k], n_rows[i] >= 257 ? way : NULL, true);
+    sqlite3_close(db);
+  }
+}
+
 static void texts(const char *engine) {
   static const char *const queries[] = {
       "SELECT k, s FROM w ORDER BY s",
@@ -274,15 +287,7 @@ static void texts(const char *engine) {
       "SELECT DISTINCT a FROM w ORDER BY s LIMIT 4",
       "SELECT DISTINCT a, k%3 FROM w ORDER BY 'x'||(k%3), m, a",
   };
-  static const int n_rows[] = {0, 1, 2, 257, 5000, 65537};
-  for (int i = 0; i < (int)(sizeof n_rows / sizeof *n_rows); i++) {
-    sqlite3 *db = open_texts(n_rows[i]);
-    char label[40];
-    snprintf(label, sizeof label, "%d rows", n_rows[i]);
-    for (int k = 0; k < (int)(sizeof queries / sizeof *queries); k++)
-      check(db, engine, label, queries[k], n_rows[i] >= 257 ? "sorted on the gpu" : NULL, true);
-    sqlite3_close(db);
-  }
+  check_texts(engine, queries, sizeof queries / sizeof *queries, "sorted on the gpu");
 }
 
 /* Groups whose keys are texts or values of several types. The device finishes them, and the next
@@ -365,15 +370,7 @@ static void text_bests(const char *engine) {
       "SELECT v.s, max(w.s), min(w.x) FROM w JOIN v ON v.k = w.a GROUP BY v.s",
       "SELECT count(*), min(b), max(b) FROM (SELECT a, max(s) AS b FROM w GROUP BY a, k%50)",
   };
-  static const int n_rows[] = {0, 1, 2, 257, 5000, 65537};
-  for (int i = 0; i < (int)(sizeof n_rows / sizeof *n_rows); i++) {
-    sqlite3 *db = open_texts(n_rows[i]);
-    char label[40];
-    snprintf(label, sizeof label, "%d rows", n_rows[i]);
-    for (int k = 0; k < (int)(sizeof queries / sizeof *queries); k++)
-      check(db, engine, label, queries[k], n_rows[i] >= 257 ? "" : NULL, true);
-    sqlite3_close(db);
-  }
+  check_texts(engine, queries, sizeof queries / sizeof *queries, "");
 }
 
 /* Texts that agree in thousands of bytes, and texts of which each agrees with the others in eight

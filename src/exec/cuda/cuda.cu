@@ -208,7 +208,7 @@ const void *kernel_of(wl_kernel k) {
   return nullptr;
 }
 
-/* Kernels with dynamic shared memory. They have no other, so it may be all that a block has. */
+/* Kernels with dynamic shared memory. A block may use all that it can have for it. */
 const wl_kernel with_shared[] = {WL_K_INTERP_NUMBERS, WL_K_INTERP,         WL_K_INTERP_LONG,
                                  WL_K_GROUP_NUMBERS,  WL_K_GROUP,          WL_K_GROUP_LONG,
                                  WL_K_GROUP_SETS,     WL_K_GROUP_SETS_LONG};

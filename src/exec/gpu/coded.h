@@ -25,7 +25,7 @@ typedef struct wl_coder {
   wl_u8 coll;
   bool look;   /* its codes stand for values that look the same */
   bool shown;  /* values of its codes are keys of the groups */
-  bool strict; /* its values are added to a sum, so 1 and 1.0 must not be one code */
+  bool strict; /* its values are added to a sum: if 1 and 1.0 have one code, that is reported */
   bool keeps;  /* it makes no codes, but has memory for the values of a min() or max() */
   int pc;      /* its instruction comes before this one of the program; -1: it has none */
 } wl_coder;

@@ -98,7 +98,7 @@ typedef struct wl_device {
                        wl_error *err);
   wl_status (*launch)(struct wl_device *d, wl_kernel k, const void *args, size_t n_args,
                       unsigned grid, unsigned block, size_t n_shared, wl_error *err);
-  /* sums[i] = in[0] + … + in[i - 1], for i in 0 … n. Reads n values, also if there is no more memory. */
+  /* sums[i] = in[0] + … + in[i - 1], for i in 0 … n. Does not read in[n]. */
   wl_status (*scan)(struct wl_device *d, const wl_u32 *in, wl_u64 *sums, wl_i64 n, wl_error *err);
   /* Stable sort of n pairs by the lowest n_bits of the keys. The input is in keys[0] and
   ** values[0]; the output is in keys[*at] and values[*at]. */

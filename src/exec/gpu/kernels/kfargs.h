@@ -58,7 +58,7 @@ typedef struct wl_kfkeep {
   wl_u32 words, rows_word;
 } wl_kfkeep;
 
-/* keys[i] = the word at `word` of the record at slots[i], minus `minus`. down: ~0 less that. */
+/* keys[i] = the word at `word` of the record at slots[i], minus `minus`. down: its complement. */
 typedef struct wl_kfwords {
   const wl_u64 *table;
   const wl_u32 *slots;
